@@ -1,0 +1,21 @@
+EXTENSION    = hotmesh_stream
+EXTVERSION   = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
+MODULE_big   = $(EXTENSION)
+OBJS         = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+SHLIB_EXPORTS = exports.txt
+DATA_built   = sql/$(EXTENSION)--$(EXTVERSION).sql
+DATA         = $(filter-out $(DATA_built),$(wildcard sql/$(EXTENSION)--*.sql))
+PG_CPPFLAGS  = -Isrc
+REGRESS      = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test --temp-instance=tmp_check_regress --temp-config=test/postgresql.conf
+ISOLATION    = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test --outputdir=. --temp-instance=tmp_check_iso --temp-config=test/postgresql.conf --load-extension=$(EXTENSION)
+TAP_TESTS    = 1
+PROVE_TESTS  = test/t/*.pl
+EXTRA_CLEAN  = tmp_check_regress
+PG_CONFIG   ?= pg_config
+PGXS        := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+$(OBJS): $(wildcard src/*.h src/*/*.h)
+$(DATA_built): $(sort $(wildcard sql/[0-9][0-9]_*.sql)) $(EXTENSION).control
+	cat $(filter %.sql,$^) > $@

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor.h
+ *	  A group's position in the log, and handing out what lies behind it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HMS_CORE_CURSOR_H
+#define HMS_CORE_CURSOR_H
+
+#include "core/stream_cache.h"
+#include "core/log.h"
+#include "shmem/group_slot.h"
+#include "utils/snapshot.h"
+
+/* [from, to) were undecided when the cursor passed their ids; those above 'after' are still owed. */
+typedef struct HmsPending
+{
+	HmsXid		from;
+	HmsXid		to;
+	int64		after;
+} HmsPending;
+
+typedef struct HmsCursor
+{
+	int64		pos[HMS_PRIORITY_LEVELS];	/* the group's start_id where the row has null */
+	bool		spilled;
+	int			npending;
+	HmsPending *pending;		/* sorted by from; spilled ones included */
+} HmsCursor;
+
+/* Create the cursor of a new incarnation: from 'start_id', or, with from_now, everything that commits after this call's snapshot. */
+extern int64 hms_cursor_create(const HmsStream *stream, int64 incarnation, bool from_now);	/* returns start_id */
+
+/* Read without a lock, as 'snapshot' sees it; false when there is no row. */
+extern bool hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor *cursor);
+
+/*
+ * True when the log may hold something for the group that was committed before this
+ * call: a visible row behind pos, or a pending transaction that has finished.  Takes no lock and no xid.
+ */
+extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group);
+
+/* True when the message (id, stored xid) has been passed or is owed only through 'pending'. */
+extern bool hms_cursor_passed(const HmsCursor *cursor, int priority, int64 id, HmsXid xid);
+
+/* Lowest id that the cursor still needs from the log; ids <= this minus one are done (deliveries apart). */
+extern int64 hms_cursor_low_id(const HmsCursor *cursor, int64 last_id);
+
+/* What an advance handed out. */
+typedef struct HmsAdvance
+{
+	/* in */
+	int			want;			/* messages to lease to the caller */
+	int			ready;			/* further messages to leave as ready rows */
+	int64		max_bytes;		/* payload bytes; at least one message is handed out; 0 = no limit */
+	/* out */
+	HmsMessage *messages;		/* of the caller, palloc'd array of 'nmessages' */
+	int			nmessages;
+	int			nready;			/* ready and delayed rows written */
+	TimestampTz lowest_due;		/* of the rows written, DT_NOEND if none */
+	HmsAdvanceResult result;	/* NOTHING_LEFT or MORE, BUSY when the cursor is held */
+} HmsAdvance;
+
+/*
+ * Advance under the cursor's row lock, without waiting for it: BUSY when another
+ * transaction holds it.  Writes the cursor and ready/delayed delivery rows; leases of
+ * adv->messages are the caller's to write.  See the proof at the head of cursor.c.
+ */
+extern void hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz now, HmsAdvance *adv);
+
+/* Delete cursors, spills and deliveries of incarnations that no group has (at most 'limit' rows); returns rows deleted. */
+extern int64 hms_cursor_clear_voided(int limit);
+
+#endif							/* HMS_CORE_CURSOR_H */

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * log.h
+ *	  The log as core sees it: append, fetch by id, walk in id order, walk a
+ *	  transaction's messages; partitions are pruned here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HMS_CORE_LOG_H
+#define HMS_CORE_LOG_H
+
+#include "core/stream_cache.h"
+#include "nodes/pg_list.h"
+#include "shmem/log_slot.h"
+#include "storage/route.h"
+#include "storage/scan.h"
+
+/* Columns of hotmesh_stream.log_row. */
+enum
+{
+	HMS_LOG_STREAM_ID = 1,
+	HMS_LOG_PRIORITY,
+	HMS_LOG_ID,
+	HMS_LOG_XID,
+	HMS_LOG_PUBLISHED_AT,
+	HMS_LOG_DELIVER_AT,
+	HMS_LOG_EXPIRES_AT,
+	HMS_LOG_KEY,
+	HMS_LOG_HEADERS,
+	HMS_LOG_PAYLOAD,
+	HMS_LOG_BODY,
+	HMS_LOG_CONTENT_TYPE,
+	HMS_LOG_DEDUP_ID,
+	HMS_LOG_NCOLUMNS = HMS_LOG_DEDUP_ID
+};
+
+/* A message copied out of the log (varlenas detoasted, in the current context). */
+typedef struct HmsMessage
+{
+	int64		id;
+	HmsXid		xid;
+	int32		priority;
+	TimestampTz published_at;
+	bool		has_deliver_at;
+	TimestampTz deliver_at;
+	struct varlena *key;		/* NULL = SQL null, as for the others */
+	struct varlena *headers;
+	struct varlena *payload;
+	struct varlena *body;
+	struct varlena *content_type;
+	/* the delivery's side */
+	int64		token;
+	int32		attempts;
+	TimestampTz first_delivered_at;
+	TimestampTz delivered_at;
+	TimestampTz lease_until;	/* DT_NOEND = no lease */
+} HmsMessage;
+
+extern Size hms_message_bytes(const HmsMessage *message);	/* payload + body + headers */
+
+/* The log's shared-memory slot, with the catalog's bounds merged when it is new; NULL when full. */
+extern HmsLogSlot *hms_log_attach(Oid log_relid, int32 namespace_id);
+
+/*
+ * Leaves that may hold rows visible to 'snapshot', with low < id <= high possible, in order of
+ * min_id.  Call after the snapshot was taken: it waits for a healing in
+ * progress and processes invalidations, so that no visible row is missed.  Each listed leaf is locked with
+ * AccessShareLock: release them with hms_log_release().
+ */
+typedef struct HmsLogView
+{
+	int			nleaves;
+	HmsLeaf    *leaves;
+	Relation   *rels;			/* open with AccessShareLock */
+	Oid			default_locked; /* InvalidOid if the default partition was not needed */
+} HmsLogView;
+
+extern void hms_log_view(HmsLogView *view, Oid log_relid, int32 namespace_id, int64 low_id, int64 high_id);
+extern void hms_log_release(HmsLogView *view);
+
+/* Copy the current row of a scan. */
+extern void hms_log_copy_message(TupleTableSlot *slot, HmsMessage *message);
+
+/* Fetch one message by id; false when it is not visible (deleted, retired, uncommitted). */
+extern bool hms_log_fetch(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
+						  int priority, int64 id, HmsMessage *message);
+
+/* A merged walk over a stream's messages of one priority in id order. */
+typedef struct HmsLogWalk HmsLogWalk;
+extern HmsLogWalk *hms_log_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
+									  int priority, int64 after_id, int64 upto_id, ScanDirection direction);
+extern TupleTableSlot *hms_log_walk_next(HmsLogWalk *walk);	/* NULL at the end */
+extern int64 hms_log_walk_invisible(HmsLogWalk *walk);
+extern void hms_log_walk_end(HmsLogWalk *walk);
+
+/* Append messages (ids and published_at are assigned here); returns with one CommandCounterIncrement done. */
+typedef struct HmsNewMessage
+{
+	int64		id;				/* out */
+	TimestampTz deliver_at;		/* DT_NOBEGIN = at once */
+	int32		priority;
+	Datum		headers;		/* 0 = null */
+	Datum		payload;
+	Datum		body;
+	Datum		content_type;
+	Datum		key;
+} HmsNewMessage;
+
+extern void hms_log_append(const HmsStream *stream, HmsNewMessage *messages, int nmessages, TimestampTz now);
+
+/* Put a message that retention has dropped back under its old id (redrive); groups that passed it do not see it again. */
+extern void hms_log_restore(const HmsStream *stream, const HmsMessage *message, TimestampTz now);
+
+#endif							/* HMS_CORE_LOG_H */

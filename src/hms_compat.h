@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * hms_compat.h
+ *	  Differences between PostgreSQL versions; the only file that says
+ *	  PG_VERSION_NUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HMS_COMPAT_H
+#define HMS_COMPAT_H
+
+#include "access/tableam.h"
+
+#if PG_VERSION_NUM < 150000
+#error "hotmesh_stream needs PostgreSQL 15 or later"
+#endif
+
+/* table_tuple_update() tells which indexes need entries: a bool before 16. */
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes HmsUpdateIndexes;
+#define HMS_NO_INDEX_NEEDED(u)	((u) == TU_None)
+#else
+typedef bool HmsUpdateIndexes;
+#define HMS_NO_INDEX_NEEDED(u)	(!(u))
+#endif
+
+#endif							/* HMS_COMPAT_H */

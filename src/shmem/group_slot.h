@@ -1,0 +1,82 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_slot.h
+ *	  Per group: who waits for its cursor, and requests to the advancer.
+ *
+ * A slot is found by (database, delivery table, incarnation), made at first use and
+ * never moved.  When the table is full the functions below say so and their
+ * callers poll instead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HMS_SHMEM_GROUP_SLOT_H
+#define HMS_SHMEM_GROUP_SLOT_H
+
+#include "hms.h"
+
+typedef struct HmsGroupSlot HmsGroupSlot;
+
+typedef enum HmsAdvanceResult
+{
+	HMS_ADVANCE_NOTHING_LEFT,	/* the pass saw the end of the log */
+	HMS_ADVANCE_MORE,			/* ready rows were left, or the budget ended */
+	HMS_ADVANCE_BUSY,			/* somebody else holds the cursor */
+	HMS_ADVANCE_TIMEOUT,		/* no answer in time (only for waiters) */
+	HMS_ADVANCE_NO_ADVANCER		/* no advancer runs for this database */
+} HmsAdvanceResult;
+
+/* Find or make the slot of a group of the current database; NULL when full. */
+extern HmsGroupSlot *hms_group_slot(Oid relid, int64 incarnation);
+
+/* Release the slot of a voided incarnation. */
+extern void hms_group_slot_forget(Oid relid, int64 incarnation);
+
+/* --- the cursor ---------------------------------------------------------- */
+
+/* The holder notes itself (pid shown by health()) and is cleared at end of transaction. */
+extern void hms_cursor_held(HmsGroupSlot *slot);
+/* Called at commit or abort: clears the holder and signals one waiter.  Never fails. */
+extern void hms_cursor_released(HmsGroupSlot *slot);
+/* pid of the holder or 0. */
+extern int	hms_cursor_holder(HmsGroupSlot *slot);
+
+/*
+ * Wait until the holder signals or timeout_ms is over.  Usage, as with a
+ * condition variable: prepare, try to lock, sleep, try again, ..., cancel.
+ */
+extern void hms_cursor_wait_prepare(HmsGroupSlot *slot);
+extern bool hms_cursor_wait_sleep(HmsGroupSlot *slot, long timeout_ms);	/* true = timed out */
+extern void hms_cursor_wait_cancel(HmsGroupSlot *slot);
+/* How many backends wait for this cursor now. */
+extern int	hms_cursor_waiters(HmsGroupSlot *slot);
+/* Wake all of them: ready rows were left. */
+extern void hms_cursor_wake_all(HmsGroupSlot *slot);
+
+/* --- requests to the advancer -------------------------------------------- */
+
+/*
+ * Ask the advancer of this database for 'wanted' ready rows and wait for a pass that
+ * BEGAN after this call, at most timeout_ms.  'slot' may be NULL (-> NO_ADVANCER).
+ */
+extern HmsAdvanceResult hms_advance_request(HmsGroupSlot *slot, int32 stream_id, int32 group_id,
+											int wanted, long timeout_ms);
+
+/* The advancer's side. */
+typedef struct HmsAdvanceJob
+{
+	HmsGroupSlot *slot;
+	int32		stream_id;
+	int32		group_id;
+	int64		incarnation;
+	int			wanted;
+	uint64		ticket;			/* answers every request up to this one */
+} HmsAdvanceJob;
+
+/* Take the next group of this database that has unanswered requests; false if none. */
+extern bool hms_advance_next_job(HmsAdvanceJob *job);
+/* Answer a job; wakes those who asked. */
+extern void hms_advance_answer(const HmsAdvanceJob *job, HmsAdvanceResult result);
+
+extern void hms_group_slot_usage(int *used, int *size);
+
+#endif							/* HMS_SHMEM_GROUP_SLOT_H */
