@@ -15,13 +15,27 @@
 
 /* Dead-letter deliveries of a group whose last allowed attempt has lapsed (at most 'limit'). */
 extern bool hms_bury_exhausted(const HmsStream *stream, const HmsGroup *group, TimestampTz now, int limit, int *buried);
-/* Delete dead letters older than their group's retention, and those of dropped groups. */
+
+/*
+ * Delete dead letters older than their group's retention, and those of dropped
+ * groups, at most 'limit'.  The next call goes on where this one stopped.
+ */
 extern bool hms_expire_dead_letters(TimestampTz now, int limit);
-/* Write presence to the consumer table; delete rows of dropped groups. */
+
+/*
+ * Write presence to the consumer table; delete rows of dropped groups and of
+ * consumers not seen for seven days.  Takes no xid when nothing changed; does nothing while
+ * somebody else writes or vacuums the table.
+ */
 extern void hms_flush_presence(void);
-/* True when something of the group is due now (delivery or log). */
+
+/* True when something of the group is due now (delivery or log).  Takes no lock and no xid. */
 extern bool hms_group_has_work(const HmsStream *stream, const HmsGroup *group, TimestampTz now);
-/* The nearest due time after 'now' of a group's deliveries; DT_NOEND if none.  Visits at most 'limit' index entries. */
+
+/*
+ * The nearest due time after 'now' of a group's deliveries; DT_NOEND if none.  Behind many
+ * dead index entries it may be too early, never too late.
+ */
 extern TimestampTz hms_group_next_due(const HmsGroup *group, TimestampTz now);
 
 #endif							/* HMS_CORE_TASKS_CORE_H */

@@ -1,0 +1,34 @@
+create function hotmesh_stream.messages(
+    stream       text,
+    from_id      bigint default null,
+    to_id        bigint default null,
+    from_time    timestamptz default null,
+    to_time      timestamptz default null,
+    max_messages integer default 100,
+    descending   boolean default false
+)
+returns table (
+    id           bigint,
+    payload      json,
+    body         bytea,
+    content_type text,
+    headers      jsonb,
+    key          text,
+    priority     integer,
+    published_at timestamptz
+)
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'hms_sql_messages';
+comment on function hotmesh_stream.messages(text, bigint, bigint, timestamptz, timestamptz, integer, boolean) is
+'messages of a stream by id, whoever has consumed them; from_id and to_id are inclusive, published_at lies in [from_time, to_time); null = no bound; max_messages 1 to 10000; changes nothing, works on a standby; needs consume; errors: HM002 unknown stream, 22023 bad argument, 42501 no privilege';
+
+create function hotmesh_stream.delete_messages(
+    stream       text,
+    ids          bigint[],
+    only_settled boolean default false
+)
+returns integer
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'hms_sql_delete_messages';
+comment on function hotmesh_stream.delete_messages(text, bigint[], boolean) is
+'deletes messages and the deliveries that groups have of them; with only_settled those that some group has not settled stay; never waits: a message that another transaction deletes is not counted; dead letters keep their own copy; returns how many messages were deleted; needs manage; errors: HM002, 22004, 22023, 42501, 25006 on a standby';
