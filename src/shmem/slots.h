@@ -34,4 +34,8 @@ extern void hms_launcher_request(Oid dboid);
 extern void hms_workers_hold(Oid dboid, int timeout_ms);
 extern void hms_workers_release(Oid dboid);
 
+/* --- for shmem.c ------------------------------------------------------------ */
+extern Size hms_slots_size(void);
+extern void hms_slots_init(void *ptr, bool found);
+
 #endif							/* HMS_SHMEM_SLOTS_H */
