@@ -28,10 +28,12 @@ typedef struct HmsHintScan
 {
 	HmsHintKey	key;
 	TimestampTz lo;				/* scan from here; DT_NOBEGIN = from the start */
+	TimestampTz own_low;		/* as given to hms_hint_begin() */
 	uint64		gen;			/* generation noted before the snapshot */
 	bool		usable;			/* false: no entry, shared memory full */
-	bool		rescan;			/* this scan starts at -infinity to check the hint */
-	TimestampTz started_at;
+	bool		rescan;			/* this scan starts at -infinity to check the
+								 * hint */
+	int64		started_us;		/* hms_monotonic_us() */
 } HmsHintScan;
 
 /* Fill a key, with all padding zeroed. */
@@ -40,8 +42,9 @@ extern void hms_hint_key(HmsHintKey *key, Oid relid, int64 incarnation, int prio
 /*
  * Note (lo, gen); must be called BEFORE the claim's snapshot is taken.  With
  * 'may_rescan', a scan from -infinity is asked for when its pace allows it.
- * own_low: the lowest due time this transaction wrote itself and has not
- * committed (DT_NOEND if none); the scan starts no later than it.
+ * own_low = hms_effects_own_low(key): the lowest due time among the rows that
+ * this transaction wrote, and among those it updated or deleted (DT_NOEND if
+ * none); the scan starts no later than it and does not raise the hint above it.
  */
 extern void hms_hint_begin(HmsHintScan *scan, const HmsHintKey *key,
 						   TimestampTz own_low, bool may_rescan);
@@ -63,10 +66,18 @@ extern TimestampTz hms_hint_peek(const HmsHintKey *key);
 /* Set the hint, right or wrong: for tests of the paced rescan only. */
 extern void hms_hint_set_for_test(const HmsHintKey *key, TimestampTz lo);
 
+/* How often the hint was checked by a scan from -infinity. */
+extern int64 hms_hint_rescans(const HmsHintKey *key);
+
 /* Forget a voided incarnation. */
 extern void hms_hint_forget(Oid relid, int64 incarnation);
 
 /* Number of entries in use and the size of the table, for health(). */
 extern void hms_hint_usage(int *used, int *size);
+
+/* --- for shmem.c ------------------------------------------------------------ */
+extern Size hms_hint_size(void);
+extern void hms_hint_init(void *ptr, bool found);
+extern void hms_hint_forget_database(Oid dboid);
 
 #endif							/* HMS_SHMEM_HINT_H */
