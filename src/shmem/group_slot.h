@@ -4,7 +4,8 @@
  *	  Per group: who waits for its cursor, and requests to the advancer.
  *
  * A slot is found by (database, delivery table, incarnation), made at first use and
- * never moved.  When the table is full the functions below say so and their
+ * never moved.  Look it up once per call and do not keep the pointer: an idle slot may
+ * get another group.  When the table is full the functions below say so and their
  * callers poll instead.
  *
  *-------------------------------------------------------------------------
@@ -35,8 +36,10 @@ extern void hms_group_slot_forget(Oid relid, int64 incarnation);
 
 /* The holder notes itself (pid shown by health()) and is cleared at end of transaction. */
 extern void hms_cursor_held(HmsGroupSlot *slot);
+
 /* Called at commit or abort: clears the holder and signals one waiter.  Never fails. */
 extern void hms_cursor_released(HmsGroupSlot *slot);
+
 /* pid of the holder or 0. */
 extern int	hms_cursor_holder(HmsGroupSlot *slot);
 
@@ -45,10 +48,12 @@ extern int	hms_cursor_holder(HmsGroupSlot *slot);
  * condition variable: prepare, try to lock, sleep, try again, ..., cancel.
  */
 extern void hms_cursor_wait_prepare(HmsGroupSlot *slot);
-extern bool hms_cursor_wait_sleep(HmsGroupSlot *slot, long timeout_ms);	/* true = timed out */
+extern bool hms_cursor_wait_sleep(HmsGroupSlot *slot, long timeout_ms); /* true = timed out */
 extern void hms_cursor_wait_cancel(HmsGroupSlot *slot);
+
 /* How many backends wait for this cursor now. */
 extern int	hms_cursor_waiters(HmsGroupSlot *slot);
+
 /* Wake all of them: ready rows were left. */
 extern void hms_cursor_wake_all(HmsGroupSlot *slot);
 
@@ -74,9 +79,19 @@ typedef struct HmsAdvanceJob
 
 /* Take the next group of this database that has unanswered requests; false if none. */
 extern bool hms_advance_next_job(HmsAdvanceJob *job);
+
 /* Answer a job; wakes those who asked. */
 extern void hms_advance_answer(const HmsAdvanceJob *job, HmsAdvanceResult result);
 
 extern void hms_group_slot_usage(int *used, int *size);
+
+/* --- for effects.c and shmem.c ------------------------------------------------ */
+
+/* Undo a wait that an error cut short, if it began at 'nest_level' or deeper. */
+extern void hms_group_slot_at_abort(int nest_level);
+
+extern Size hms_group_slot_size(void);
+extern void hms_group_slot_init(void *ptr, bool found);
+extern void hms_group_slot_forget_database(Oid dboid);
 
 #endif							/* HMS_SHMEM_GROUP_SLOT_H */
