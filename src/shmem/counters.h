@@ -3,8 +3,9 @@
  * counters.h
  *	  Cumulative statistics of streams and groups, and consumer presence.
  *
- * Kept in shared memory, saved to a file at a clean stop and loaded at start, as
- * pg_stat_statements does.  When a table is full, the oldest entry goes.
+ * Both live in shared memory; when a table is full, the oldest entry goes.  The
+ * statistics are saved to a file at a clean stop and loaded at start, as
+ * pg_stat_statements does; presence is the worker's to save.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +19,8 @@ typedef enum HmsStreamCounter
 	HMS_STREAM_PUBLISHED,
 	HMS_STREAM_PUBLISHED_BYTES,
 	HMS_STREAM_DELETED,			/* delete_messages */
-	HMS_STREAM_RETIRED_UNREAD,	/* dropped by retention_hard although owed, summed over groups */
+	HMS_STREAM_RETIRED_UNREAD,	/* dropped by retention_hard although owed,
+								 * summed over groups */
 	HMS_STREAM_NCOUNTERS
 } HmsStreamCounter;
 
@@ -28,7 +30,8 @@ typedef enum HmsGroupCounter
 	HMS_GROUP_REDELIVERED,		/* hand-outs with delivery_count > 1 */
 	HMS_GROUP_ACKED,
 	HMS_GROUP_NACKED,
-	HMS_GROUP_EXPIRED,			/* leases that lapsed and were handed out again or died */
+	HMS_GROUP_EXPIRED,			/* leases that lapsed and were handed out
+								 * again or died */
 	HMS_GROUP_DEAD,
 	HMS_GROUP_REDRIVEN,
 	HMS_GROUP_LOST_SETTLES,		/* receipts that settled nothing */
@@ -39,8 +42,10 @@ typedef enum HmsGroupCounter
 } HmsGroupCounter;
 
 /* Add at commit; called by effects.c.  group_id/stream_id of 'dboid'.  Never fail, no palloc. */
-extern void hms_count_stream(Oid dboid, int32 stream_id, const int64 *delta);	/* HMS_STREAM_NCOUNTERS values */
-extern void hms_count_group(Oid dboid, int32 group_id, const int64 *delta);	/* HMS_GROUP_NCOUNTERS values */
+extern void hms_count_stream(Oid dboid, int32 stream_id, const int64 *delta);	/* HMS_STREAM_NCOUNTERS
+																				 * values */
+extern void hms_count_group(Oid dboid, int32 group_id, const int64 *delta); /* HMS_GROUP_NCOUNTERS
+																			 * values */
 
 /* Read; false when there is no entry (values are then zero). */
 extern bool hms_stream_counters(Oid dboid, int32 stream_id, int64 *values, TimestampTz *since);
@@ -60,9 +65,19 @@ typedef struct HmsPresence
 
 /* A consumer called read() at 'now'; active = it got messages.  Not transactional. */
 extern void hms_presence_note(int32 group_id, const char *consumer, TimestampTz now, bool active);
+
 /* Forget one consumer, or all of a group (consumer = NULL). */
 extern void hms_presence_forget(int32 group_id, const char *consumer);
+
 /* Copy the entries of the current database seen since 'since' into a palloc'd array. */
 extern int	hms_presence_list(TimestampTz since, HmsPresence **out);
+
+/* --- for shmem.c ------------------------------------------------------------ */
+extern Size hms_counters_size(void);
+extern void hms_counters_init(void *ptr, bool found);
+extern void hms_counters_forget_database(Oid dboid);
+extern Size hms_presence_size(void);
+extern void hms_presence_init(void *ptr, bool found);
+extern void hms_presence_forget_database(Oid dboid);
 
 #endif							/* HMS_SHMEM_COUNTERS_H */

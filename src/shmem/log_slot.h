@@ -16,14 +16,15 @@
 typedef struct HmsLogSlot HmsLogSlot;
 
 /*
- * Find or make the slot.  *created is set when this call made it: the caller
- * then merges the catalog's closed bound and the newest partition that has
- * blocks.  NULL when the table is full.
+ * Find or make the slot.  *created is set until hms_log_set_base_newest() was
+ * called: the caller then merges the catalog's closed bound, and after it the
+ * newest partition that has blocks.  Several backends may do so at once.
+ * NULL when the table is full.
  */
 extern HmsLogSlot *hms_log_slot(Oid log_relid, bool *created);
 extern void hms_log_slot_forget(Oid log_relid);
 
-/* published_at is never below this. DT_NOBEGIN at first. */
+/* published_at is never below this. DT_NOBEGIN at first: load the slot before. */
 extern TimestampTz hms_log_closed_bound(HmsLogSlot *slot);
 extern void hms_log_raise_closed_bound(HmsLogSlot *slot, TimestampTz bound);	/* merge by maximum */
 
@@ -35,10 +36,15 @@ extern TimestampTz hms_log_newest(HmsLogSlot *slot);
 extern void hms_log_raise_newest(HmsLogSlot *slot, TimestampTz lower_bound);
 extern void hms_log_set_base_newest(HmsLogSlot *slot, TimestampTz lower_bound, bool default_used);
 
-/* True when the default partition may hold rows. */
+/* True when the default partition may hold rows, or nobody knows yet. */
 extern bool hms_log_default_used(HmsLogSlot *slot);
 extern void hms_log_set_default_used(HmsLogSlot *slot);
 
 extern void hms_log_slot_usage(int *used, int *size);
+
+/* --- for shmem.c ------------------------------------------------------------ */
+extern Size hms_log_slot_size(void);
+extern void hms_log_slot_init(void *ptr, bool found);
+extern void hms_log_slot_forget_database(Oid dboid);
 
 #endif							/* HMS_SHMEM_LOG_SLOT_H */
