@@ -19,8 +19,12 @@
 
 /* --- noted by core ---------------------------------------------------------- */
 
-/* 'count' messages were published to a stream: wake as many waiters of each group. */
+/*
+ * 'count' messages of 'bytes' in all were published to a stream: at commit wake
+ * as many waiters of each group, and add to the stream's counters.
+ */
 extern void hms_effects_published(int32 stream_id, int count, int64 bytes);
+
 /* True when this transaction has published to the stream (and not rolled that back). */
 extern bool hms_effects_has_published(int32 stream_id);
 
@@ -30,18 +34,34 @@ extern bool hms_effects_has_published(int32 stream_id);
  * wakes a waiter.  Makes PREPARE TRANSACTION fail (see hms_effects_refuse_prepare).
  */
 extern void hms_effects_due(const HmsHintKey *key, TimestampTz due);
-/* The lowest due time this transaction wrote for the key; DT_NOEND if none. */
+
+/*
+ * A delivery row that was due at 'due' was updated or deleted: by a claim, an ack, any
+ * settle.  Until this transaction ends, its scans do not see the row, but it is live again if the
+ * transaction rolls back; so they must not raise the hint above it.  Does not forbid PREPARE.
+ */
+extern void hms_effects_replaced(const HmsHintKey *key, TimestampTz due);
+
+/*
+ * The lowest due time this transaction noted for the key, by either of the above; DT_NOEND if
+ * none.  For hms_hint_begin().
+ */
 extern TimestampTz hms_effects_own_low(const HmsHintKey *key);
 
 /* Wake waiters of a group at commit. */
 extern void hms_effects_wake_group(int64 incarnation, int count);
+
 /* At commit wake everybody who waits on a stream (incarnation = 0) or on a group. */
 extern void hms_effects_wake_all(int32 stream_id, int64 incarnation);
 
 /* PREPARE TRANSACTION will raise 0A000 naming 'action', e.g. "read". */
 extern void hms_effects_refuse_prepare(const char *action);
 
-/* The cursor behind 'slot' is locked by this transaction: released (signalled) at its end. */
+/*
+ * The cursor is locked by this transaction: calls hms_cursor_held(), and at the transaction's (or
+ * rolled back subtransaction's) end hms_cursor_released().  slot = NULL when there is none.
+ * Makes PREPARE TRANSACTION fail.
+ */
 extern void hms_effects_cursor_held(HmsGroupSlot *slot, int64 incarnation);
 extern bool hms_effects_holds_cursor(int64 incarnation);
 
@@ -70,7 +90,8 @@ extern void hms_effects_pre_prepare(void);	/* raises when refused */
 extern void hms_effects_at_commit(void);	/* never fails */
 extern void hms_effects_at_abort(void);
 extern void hms_effects_at_prepare(void);
-extern void hms_effects_after_locks(void);	/* resource release, after locks, at top-level commit */
+extern void hms_effects_after_locks(void);	/* resource release, after locks,
+											 * at top-level commit */
 extern void hms_effects_at_subcommit(int nest_level);
 extern void hms_effects_at_subabort(int nest_level);
 
