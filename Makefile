@@ -13,9 +13,25 @@ ISOLATION_OPTS = --inputdir=test --outputdir=. --temp-instance=tmp_check_iso --t
 TAP_TESTS    = 1
 PROVE_TESTS  = test/t/*.pl
 EXTRA_CLEAN  = tmp_check_regress
+
+# These set up what they need by themselves, PostgreSQL included, so they must
+# work before pg_config exists.
+HOUSE_GOALS  = check check-all demo bench lint
+
+ifeq ($(filter $(HOUSE_GOALS),$(MAKECMDGOALS)),)
 PG_CONFIG   ?= pg_config
 PGXS        := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 $(OBJS): $(wildcard src/*.h src/*/*.h)
 $(DATA_built): $(sort $(wildcard sql/[0-9][0-9]_*.sql)) $(EXTENSION).control
 	cat $(filter %.sql,$^) > $@
+PROVE_FLAGS += -I test/lib
+installcheck: export LANG = C.UTF-8
+else
+check:     ; @.ci/enter check .ci/check
+check-all: ; @.ci/enter check-all .ci/check-all
+demo:      ; @.ci/enter demo demo/run.sh
+bench:     ; @.ci/enter bench bench/run.sh $(BENCH)
+lint:      ; @.ci/lint
+.PHONY: $(HOUSE_GOALS)
+endif
