@@ -4,10 +4,11 @@
  *	  DDL on logs: creating, extending, healing and dropping; the only user of
  *	  pg_partman and of SPI.
  *
- * Everything runs as the extension's owner under SECURITY_RESTRICTED_OPERATION, with
- * TimeZone = UTC, a pinned search_path and lock_timeout = HMS_DDL_LOCK_TIMEOUT_MS,
- * all restored afterwards.  Functions that return bool return false when a lock could not be had in that time (nothing
- * changed: they use an internal subtransaction); other errors are raised.
+ * Everything runs as the extension's owner under SECURITY_RESTRICTED_OPERATION,
+ * with TimeZone = UTC and a pinned search_path, restored afterwards.  Functions
+ * that return bool wait at most HMS_DDL_LOCK_TIMEOUT_MS for each lock and return
+ * false when one could not be had (nothing changed: they use an internal
+ * subtransaction); other errors are raised.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,45 +20,60 @@
 
 /*
  * Create hotmesh_stream_data.log_<id> (typed table, partitioned), its two
- * indexes, its template and its first partitions (one before now, now, premake ahead).  Works inside
- * any transaction.
+ * indexes, its template and its first partitions: one before now, now, and
+ * premake ahead.  Works inside any transaction, but not inside CREATE
+ * EXTENSION (0A000): the log must never be a member of an extension.
  */
-extern void hms_partman_create_log(int32 namespace_id, const Interval *partition_interval, int premake);
+extern void hms_partman_create_log(int32 namespace_id, const Interval *partition_interval,
+								   int premake, TimestampTz now);
 
 /* Drop a log with its template and part_config row.  Waits for locks as DROP TABLE does. */
 extern void hms_partman_drop_log(int32 namespace_id);
 
-/* Bounds [lower, upper) of the partition that 'at' belongs to, as pg_partman would cut it (UTC). */
-extern void hms_partman_bounds(int32 namespace_id, TimestampTz at, TimestampTz *lower, TimestampTz *upper);
-
-/* Create and attach the partition that 'at' belongs to; no rows of it may be in the default partition. */
-extern bool hms_partman_add_partition(int32 namespace_id, TimestampTz at);
-
-/* Move the rows of one partition's range out of the default partition into a new partition; *moved = rows. */
-extern bool hms_partman_heal_partition(int32 namespace_id, TimestampTz at, int64 *moved);
-
-/* published_at of the oldest row of the default partition; false when it is empty. */
-extern bool hms_partman_default_oldest(int32 namespace_id, TimestampTz *oldest);
+/*
+ * Bounds [lower, upper) of the partition of the given width that 'at' belongs
+ * to.  Cut in UTC: months from January of the year 0, everything else from a
+ * Monday, so partitions always join, whatever was missed in between.  A width
+ * of months has no days or time.
+ */
+extern void hms_partman_bounds(const Interval *width, TimestampTz at,
+							   TimestampTz *lower, TimestampTz *upper);
 
 /*
- * AccessExclusiveLock on a leaf within the lock timeout, kept until end of transaction; then
- * drop it with hms_partman_drop_locked_leaf().  false: not granted.
+ * Make sure that the partition 'at' belongs to exists, and move the rows of
+ * its range out of the default partition into it; *moved = rows.  Rows that
+ * others have not committed yet stay behind, for the next call.
  */
+extern bool hms_partman_heal_partition(int32 namespace_id, const Interval *width,
+									   TimestampTz at, int64 *moved);
+
+/* The oldest published_at in the default partition; false when that is empty. */
+extern bool hms_partman_default_oldest(Oid default_relid, TimestampTz *oldest);
+
+/* Rows of the default partition, estimated above 10,000. */
+extern int64 hms_partman_default_rows(Oid default_relid);
+
+/* AccessExclusiveLock on a leaf, kept until end of transaction; false also when it is gone. */
 extern bool hms_partman_lock_leaf(Oid leaf_relid);
+
+/* Drop a leaf locked so. */
 extern bool hms_partman_drop_locked_leaf(Oid leaf_relid);
 
 /* Delete part_config rows of logs that no longer exist (after DROP EXTENSION / SCHEMA / OWNED). */
 extern void hms_partman_forget_missing_logs(void);
 
-/* premake / interval changes. */
+/* Tell pg_partman how many partitions we keep ahead; it does not act on it. */
 extern void hms_partman_set_premake(int32 namespace_id, int premake);
 
 /*
- * Commit the transaction of a non-atomic CALL and start the next one; raises
- * 2D000 when the CALL stands in an atomic context.
+ * Transaction control of our procedures.  begin raises 2D000 when the CALL
+ * stands in an atomic context.  commit ends the transaction and starts the
+ * next one, which has no snapshot until something needs one:
+ * hms_procedure_snapshot() gives the portal one again.
  */
 extern void hms_procedure_begin(bool nonatomic);
 extern void hms_procedure_commit(void);
+extern void hms_procedure_snapshot(void);
 extern void hms_procedure_end(void);
 
 #endif							/* HMS_STORAGE_PARTMAN_H */

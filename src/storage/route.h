@@ -18,7 +18,8 @@ typedef struct HmsLeaf
 	TimestampTz lower;			/* DT_NOBEGIN for the default partition */
 	TimestampTz upper;			/* DT_NOEND for the default partition */
 	bool		is_default;
-	bool		sealed;			/* nothing will be added; ids within min_id..max_id */
+	bool		sealed;			/* nothing will be added; ids within
+								 * min_id..max_id */
 	int64		min_id;
 	int64		max_id;			/* 0 and 0: sealed and empty */
 } HmsLeaf;
