@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rows.h
- *	  Column numbers of the tables that monitoring and housekeeping read.
+ *	  Column numbers of our tables.
  *
  * They follow sql/10_catalog.sql.
  *
@@ -9,6 +9,19 @@
  */
 #ifndef HMS_CORE_ROWS_H
 #define HMS_CORE_ROWS_H
+
+/* hotmesh_stream.namespace */
+enum
+{
+	HMS_NAMESPACE_COL_ID = 1,
+	HMS_NAMESPACE_COL_NAME,
+	HMS_NAMESPACE_COL_PARTITION_INTERVAL,
+	HMS_NAMESPACE_COL_PREMAKE,
+	HMS_NAMESPACE_COL_RETENTION,
+	HMS_NAMESPACE_COL_RETENTION_HARD,
+	HMS_NAMESPACE_COL_CREATED_AT,
+	HMS_NAMESPACE_NCOLUMNS = HMS_NAMESPACE_COL_CREATED_AT
+};
 
 /* hotmesh_stream.stream */
 enum
@@ -18,7 +31,8 @@ enum
 	HMS_STREAM_COL_NAME,
 	HMS_STREAM_COL_MAX_MESSAGE_BYTES,
 	HMS_STREAM_COL_DELAY,
-	HMS_STREAM_COL_CREATED_AT
+	HMS_STREAM_COL_CREATED_AT,
+	HMS_STREAM_NCOLUMNS = HMS_STREAM_COL_CREATED_AT
 };
 
 /* hotmesh_stream.consumer_group */
@@ -34,7 +48,17 @@ enum
 	HMS_GROUP_COL_MAX_DELIVER,
 	HMS_GROUP_COL_BACKOFF,
 	HMS_GROUP_COL_DEAD_LETTER_RETENTION,
-	HMS_GROUP_COL_CREATED_AT
+	HMS_GROUP_COL_CREATED_AT,
+	HMS_GROUP_NCOLUMNS = HMS_GROUP_COL_CREATED_AT
+};
+
+/* hotmesh_stream.privilege */
+enum
+{
+	HMS_PRIVILEGE_COL_STREAM_ID = 1,
+	HMS_PRIVILEGE_COL_ROLE,
+	HMS_PRIVILEGE_COL_PRIVILEGE,
+	HMS_PRIVILEGE_NCOLUMNS = HMS_PRIVILEGE_COL_PRIVILEGE
 };
 
 /* hotmesh_stream.delivery */

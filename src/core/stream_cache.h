@@ -36,6 +36,12 @@ typedef struct HmsStream
 	char		name[HMS_MAX_NAME_BYTES + 1];
 } HmsStream;
 
+typedef enum HmsDeliverPolicy
+{
+	HMS_DELIVER_ALL,
+	HMS_DELIVER_NEW
+} HmsDeliverPolicy;
+
 typedef struct HmsGroup
 {
 	int32		group_id;
@@ -47,8 +53,13 @@ typedef struct HmsGroup
 	int32		nbackoff;
 	int64		backoff_us[HMS_MAX_BACKOFF];
 	int64		dead_letter_retention_us;
+	HmsDeliverPolicy deliver_policy;
 	char		name[HMS_MAX_NAME_BYTES + 1];
 } HmsGroup;
+
+/* "all" or "new"; false when the word is neither. */
+extern bool hms_deliver_policy_parse(const char *word, HmsDeliverPolicy *out);
+extern const char *hms_deliver_policy_word(HmsDeliverPolicy policy);
 
 /* Pause after attempt 'attempt' (1 = the first hand-out), in microseconds. */
 extern int64 hms_group_backoff_us(const HmsGroup *group, int attempt);
