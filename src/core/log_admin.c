@@ -210,6 +210,18 @@ is_settled(DeleteState *state, TupleTableSlot *slot, int64 id)
 	return true;
 }
 
+/* Until we commit, our own scans do not see the row, but a rollback brings it back: keep the hint below it. */
+static void
+note_replaced(const DeleteState *state, const GroupProbe *probe)
+{
+	TupleTableSlot *slot = probe->scan.slot;
+	HmsHintKey	key;
+
+	hms_hint_key(&key, RelationGetRelid(state->deliveries), probe->group->incarnation,
+				 DatumGetInt16(hms_log_column(slot, HMS_DELIVERY_COL_PRIORITY)));
+	hms_effects_replaced(&key, DatumGetTimestampTz(hms_log_column(slot, HMS_DELIVERY_COL_DUE_AT)));
+}
+
 /* Delete what the groups have of a message; rows that somebody else holds stay. */
 static void
 delete_deliveries(DeleteState *state, int64 id)
@@ -220,7 +232,11 @@ delete_deliveries(DeleteState *state, int64 id)
 
 		seek_deliveries(state, probe, id);
 		while (hms_scan_next(&probe->scan, ForwardScanDirection))
-			(void) hms_delete_row(state->deliveries, &probe->scan.slot->tts_tid, state->snapshot);
+		{
+			if (hms_delete_row(state->deliveries, &probe->scan.slot->tts_tid,
+							   state->snapshot) == HMS_ROW_OK)
+				note_replaced(state, probe);
+		}
 	}
 }
 
