@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * config_json.h
+ *	  The jsonb objects that alter_stream(), alter_group() and alter_namespace() take.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef HMS_CORE_CONFIG_JSON_H
+#define HMS_CORE_CONFIG_JSON_H
+
+#include "hms.h"
+#include "utils/jsonb.h"
+
+typedef enum HmsConfigType
+{
+	HMS_CONFIG_INT,				/* an integral number, min..max */
+	HMS_CONFIG_DURATION,		/* an interval without months,
+								 * 0..HMS_MAX_INTERVAL_US */
+	HMS_CONFIG_INTERVAL,		/* any interval; the caller checks it */
+	HMS_CONFIG_DURATIONS,		/* array of 1..HMS_MAX_BACKOFF durations */
+	HMS_CONFIG_FIXED			/* known, but cannot be changed */
+} HmsConfigType;
+
+typedef struct HmsConfigKey
+{
+	const char *name;
+	HmsConfigType type;
+	bool		nullable;
+	int32		min;			/* HMS_CONFIG_INT only */
+	int32		max;
+} HmsConfigKey;
+
+typedef struct HmsConfigValue
+{
+	bool		given;			/* the object has the key */
+	bool		isnull;			/* as JSON null; the rest is then zero */
+	int32		integer;
+	int64		duration_us;
+	Interval	interval;		/* also set for a duration */
+	int			ndurations;
+	int64		durations_us[HMS_MAX_BACKOFF];
+} HmsConfigValue;
+
+/*
+ * Read 'config' into values[i] for keys[i].  Raises 22023 naming the key when it is
+ * unknown or fixed, or its value has the wrong type or is out of range, and when 'config' is not an object.
+ */
+extern void hms_config_json_parse(Jsonb *config, const HmsConfigKey *keys, int nkeys,
+								  HmsConfigValue *values);
+
+/* Raise 22023: the value of a key 'must be' so and so. */
+extern void hms_config_json_refuse(const char *key, const char *must_be) pg_attribute_noreturn();
+
+#endif							/* HMS_CORE_CONFIG_JSON_H */
