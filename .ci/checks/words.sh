@@ -23,6 +23,6 @@ refuse 'trailing blanks' '[ 	]+$' "$(echo "$files" | grep -vE '^expected/|\.out$
 refuse 'a sleep instead of a wait for a condition' 'pg_sleep|\busleep\(|\bsleep\(' "$(echo "$files" | grep -E '^test/(sql|specs)/')"
 
 # shellcheck disable=SC2086
-codespell --skip 'build,expected' --ignore-words-list 'ans,nd,ba,te,fo,ro,currenty' $files || failed=1
+codespell --skip 'build,expected' --ignore-words-list 'upto,ans,nd,ba,te,fo,ro' $files || failed=1
 
 exit "${failed:-0}"
