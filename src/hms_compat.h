@@ -24,4 +24,11 @@ typedef bool HmsUpdateIndexes;
 #define HMS_NO_INDEX_NEEDED(u)	(!(u))
 #endif
 
+/* A JSON lexer that leaves escapes alone; makeJsonLexContext() got a first argument in 17. */
+#if PG_VERSION_NUM >= 170000
+#define hms_make_json_lex(json)	makeJsonLexContext(NULL, (json), false)
+#else
+#define hms_make_json_lex(json)	makeJsonLexContext((json), false)
+#endif
+
 #endif							/* HMS_COMPAT_H */

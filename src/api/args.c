@@ -186,3 +186,14 @@ hms_require_writable(const char *what)
 	PreventCommandIfParallelMode(what);
 	PreventCommandDuringRecovery(what);
 }
+
+void
+hms_refuse_serializable(const char *what)
+{
+	if (IsolationIsSerializable())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot execute %s in a SERIALIZABLE transaction", what),
+				 errdetail("Consumers of one group would fail each other with serialization errors."),
+				 errhint("Use READ COMMITTED or REPEATABLE READ; a hand-out is exact in either.")));
+}

@@ -41,4 +41,10 @@ extern Datum *hms_arg_array(FunctionCallInfo fcinfo, int argno, const char *argn
 /* Raise 25006 on a standby or in a read-only transaction; 'what' is the function's name. */
 extern void hms_require_writable(const char *what);
 
+/*
+ * Raise 0A000 in a SERIALIZABLE transaction: the page locks that its index scans leave make
+ * consumers fail each other for nothing.
+ */
+extern void hms_refuse_serializable(const char *what);
+
 #endif							/* HMS_API_ARGS_H */

@@ -19,6 +19,7 @@ typedef struct HmsPending
 	HmsXid		from;
 	HmsXid		to;
 	int64		after;
+	bool		spilled;		/* stands in cursor_spill */
 } HmsPending;
 
 typedef struct HmsCursor
@@ -37,9 +38,10 @@ extern bool hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor 
 
 /*
  * True when the log may hold something for the group that was committed before this
- * call: a visible row behind pos, or a pending transaction that has finished.  Takes no lock and no xid.
+ * call: a visible row behind pos, or a message of a pending transaction that has finished.  Takes no
+ * lock and no xid.  first_bytes (may be NULL) is set to the size of the first message behind pos.
  */
-extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group);
+extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group, Size *first_bytes);
 
 /* True when the message (id, stored xid) has been passed or is owed only through 'pending'. */
 extern bool hms_cursor_passed(const HmsCursor *cursor, int priority, int64 id, HmsXid xid);
@@ -53,7 +55,8 @@ typedef struct HmsAdvance
 	/* in */
 	int			want;			/* messages to lease to the caller */
 	int			ready;			/* further messages to leave as ready rows */
-	int64		max_bytes;		/* payload bytes; at least one message is handed out; 0 = no limit */
+	int			have;			/* messages the caller has already */
+	int64		max_bytes;		/* payload bytes, 0 = no limit; a caller that has none gets one */
 	/* out */
 	HmsMessage *messages;		/* of the caller, palloc'd array of 'nmessages' */
 	int			nmessages;
@@ -68,6 +71,16 @@ typedef struct HmsAdvance
  * adv->messages are the caller's to write.  See the proof at the head of cursor.c.
  */
 extern void hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz now, HmsAdvance *adv);
+
+/*
+ * True when the group is still owed a message that stands in one leaf of the log (open): one
+ * behind pos, or one of a pending transaction.  Deliveries are not looked at.
+ */
+extern bool hms_cursor_owes_leaf(const HmsStream *stream, const HmsCursor *cursor,
+								 HmsLogView *one_leaf, Snapshot snapshot);
+
+/* The highest xid in any pending list; -1 if none. */
+extern HmsXid hms_cursor_highest_xid(Snapshot snapshot);
 
 /* Delete cursors, spills and deliveries of incarnations that no group has (at most 'limit' rows); returns rows deleted. */
 extern int64 hms_cursor_clear_voided(int limit);

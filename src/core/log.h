@@ -58,6 +58,9 @@ typedef struct HmsMessage
 
 extern Size hms_message_bytes(const HmsMessage *message);	/* payload + body + headers */
 
+/* A palloc'd copy of an array of ids, sorted and without duplicates; returns their number. */
+extern int	hms_sorted_ids(const int64 *ids, int nids, int64 **sorted);
+
 /* The log's shared-memory slot, with the catalog's bounds merged when it is new; NULL when full. */
 extern HmsLogSlot *hms_log_attach(Oid log_relid, int32 namespace_id);
 
@@ -70,8 +73,10 @@ extern HmsLogSlot *hms_log_attach(Oid log_relid, int32 namespace_id);
 typedef struct HmsLogView
 {
 	int			nleaves;
-	HmsLeaf    *leaves;
+	HmsLeaf    *leaves;			/* sorted by min_id */
 	Relation   *rels;			/* open with AccessShareLock */
+	HmsScan    *fetch;			/* scans of hms_log_fetch(); opened when needed */
+	bool	   *fetch_open;
 	Oid			default_locked; /* InvalidOid if the default partition was not needed */
 } HmsLogView;
 
@@ -85,13 +90,24 @@ extern void hms_log_copy_message(TupleTableSlot *slot, HmsMessage *message);
 extern bool hms_log_fetch(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 						  int priority, int64 id, HmsMessage *message);
 
-/* A merged walk over a stream's messages of one priority in id order. */
+/*
+ * A merged walk over the leaves of a view in id order: a stream's messages of one priority, or those
+ * of one transaction to the stream.  The slot returned is valid until the next call.
+ */
 typedef struct HmsLogWalk HmsLogWalk;
 extern HmsLogWalk *hms_log_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 									  int priority, int64 after_id, int64 upto_id, ScanDirection direction);
+/* All transactions of a log use one walk; position it with hms_log_walk_xid(). */
+extern HmsLogWalk *hms_log_xid_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot);
+extern void hms_log_walk_xid(HmsLogWalk *walk, HmsXid xid, int64 after_id, int64 upto_id);
 extern TupleTableSlot *hms_log_walk_next(HmsLogWalk *walk);	/* NULL at the end */
 extern int64 hms_log_walk_invisible(HmsLogWalk *walk);
 extern void hms_log_walk_end(HmsLogWalk *walk);
+
+/* The lowest xid in [from, to) that has a visible message in any stream of the log; 'to' if none. */
+extern HmsXid hms_log_next_xid(HmsLogView *view, Snapshot snapshot, HmsXid from, HmsXid to);
+/* The highest xid stored in a log; -1 if it is empty. */
+extern HmsXid hms_log_highest_xid(const HmsNamespace *ns, Snapshot snapshot);
 
 /* Append messages (ids and published_at are assigned here); returns with one CommandCounterIncrement done. */
 typedef struct HmsNewMessage

@@ -350,7 +350,7 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 bool
 hms_group_has_work(const HmsStream *stream, const HmsGroup *group, TimestampTz now)
 {
-	return delivery_due(group, now) || hms_cursor_has_work(stream, group);
+	return delivery_due(group, now) || hms_cursor_has_work(stream, group, NULL);
 }
 
 TimestampTz

@@ -58,5 +58,7 @@ extern HmsRowResult hms_lock_row(Relation rel, ItemPointer tid, Snapshot snapsho
 extern void hms_update_locked(HmsWriter *writer, ItemPointer tid, TupleTableSlot *slot, Snapshot snapshot);
 /* Delete the row at tid without waiting. */
 extern HmsRowResult hms_delete_row(Relation rel, ItemPointer tid, Snapshot snapshot);
+/* Delete a row that hms_lock_row() has locked. */
+extern void hms_delete_locked(Relation rel, ItemPointer tid, Snapshot snapshot);
 
 #endif							/* HMS_STORAGE_WRITE_H */

@@ -1,0 +1,444 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor.c
+ *	  Handing out the log without losing a message and without handing one
+ *	  out twice.
+ *
+ * Ids come from a sequence, transactions commit in another order.  A reader that
+ * remembers only the last id it saw loses what commits below it later.  So a
+ * group's cursor holds
+ *
+ *		pos		the highest id handed out (per priority level), and
+ *		pending	entries (xid, after): transactions that were undecided when pos moved;
+ *				their messages with after < id <= pos are still owed.
+ *
+ * An advance, under the tuple lock of the cursor row:
+ *
+ *	 0. reads L, the last id allocated by the sequence; then takes the snapshot
+ *		S; then reads 'next', the first xid not yet assigned.  S is registered and serves all steps.
+ *	 1. For each pending entry whose transaction S sees decided: hands out its
+ *		messages with after < id <= pos.  When they do not all fit, the entry stays with
+ *		after = the last one handed out, and step 2 is not entered.
+ *	 2. Walks the messages with id > pos that S sees, in id order; pos follows.  When the walk
+ *		met many entries that S does not see and came to the end, pos may jump to L.
+ *	 3. If pos moved: adds (xid, old pos) for every xid in S.xip and in [S.xmax, next)
+ *		that is not listed, except our own and subtransactions.
+ *
+ * Claim: at every moment, for each message m of the stream (id i, transaction x) exactly one holds:
+ *	 (a) m was handed out; (b) i > pos; (c) i <= pos, and pending has an entry of x with
+ *	 after < i; (d) x aborted, or m was deleted.
+ *
+ * Publishers assign x before they take i, the sequence has CACHE 1, and ids are used
+ * in the transaction that took them.  So (P): if i <= v for a value v that the sequence had
+ * handed out when it was read at time t, then x was assigned before t.
+ *
+ * Step 2 keeps the claim.  Let pos move from p to p'.  A message with p < i <= p'
+ * that S sees was handed out, since the walk is in id order and complete up to p' (or to
+ * its end, when p' = L).  One that S does not see is aborted, or x is in S.xip, or x >= S.xmax.  In
+ * the last case x < next: p' is an id that S sees or L, in both cases allocated before S was taken, so x was
+ * assigned before S by (P), and next was read after S.  So step 3 lists x, or x was listed already with a lower
+ * 'after' that still covers i, as the entry's own range was worked off only if x was decided.  Never may p' be the id
+ * of an entry that the walk met but does not see: such an id may have been allocated after next was read.
+ *
+ * Step 1 keeps it: once S sees x decided, all rows x will ever have are visible or never
+ * will be; those <= pos above 'after' go out or stay owed through the new 'after'.  Rows above pos are case (b).  This is why a
+ * partly drained entry forbids step 2: pos would move over the rest.
+ *
+ * 'after' starts at the pos before the move because x was not listed: no message of x had been passed
+ * before, so each range of ids is accounted once, even if S were stale.
+ *
+ * Our own transaction is decided for us: what it published is visible to S.  It
+ * is never added to pending; when somebody else listed it, its entry is worked off as in step 1, and
+ * what it publishes later gets ids above L >= pos.
+ *
+ * During PREPARE a transaction stands twice in S.xip: xid.c removes duplicates.  xids from
+ * before a logical restore are decided (xid.c).
+ *
+ * Crash: cursor, deliveries and their commit record are WAL in that order; the
+ * sequence logs ahead.  Every prefix of the WAL satisfies the claim.  A claim that
+ * committed asynchronously and was lost takes its cursor with it.
+ *
+ * Locks: the cursor row's tuple lock, never waited for here; AccessShareLock on log leaves
+ * during the call.  Others wait on the group's slot (read.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "core/cursor.h"
+#include "core/cursor_state.h"
+#include "core/delivery.h"
+#include "core/xid.h"
+#include "debug/debug_point.h"
+#include "portability/instr_time.h"
+#include "shmem/effects.h"
+#include "storage/relset.h"
+#include "storage/sequence.h"
+
+/* Invisible entries met by a walk before pos jumps over them. */
+#define JUMP_AFTER_INVISIBLE	64
+
+/* One advance; everything in the caller's memory context. */
+typedef struct Advance
+{
+	const HmsStream *stream;
+	const HmsGroup *group;
+	TimestampTz now;
+	HmsAdvance *adv;
+	Snapshot	snapshot;
+	int64		last_id;		/* L */
+	HmsXidView	xids;
+	HmsCursor	cursor;
+	HmsPending *kept;			/* the new pending list */
+	int			nkept;
+	bool		spill_changed;
+	HmsLogView	view;
+	HmsLogWalk *xid_walk;		/* NULL until step 1 needs it */
+	HmsDeliveryBatch *deliveries;	/* ready and delayed rows to write */
+	int			ready_left;
+	int64		bytes_left;		/* < 0 = no limit */
+	int			rows_left;
+	instr_time	started;
+	bool		full;			/* the budget or the demand is used up */
+} Advance;
+
+/* True when this advance should let go of the cursor. */
+static bool
+budget_used(Advance *st)
+{
+	instr_time	elapsed;
+
+	if (st->rows_left <= 0)
+		return true;
+
+	/* The clock is looked at every 64 rows, not for each. */
+	if (st->rows_left % 64 != 0)
+		return false;
+	INSTR_TIME_SET_CURRENT(elapsed);
+	INSTR_TIME_SUBTRACT(elapsed, st->started);
+	return INSTR_TIME_GET_MILLISEC(elapsed) > HMS_ADVANCE_MS;
+}
+
+/* Take the message in 'slot' for the caller; false when it does not fit. */
+static bool
+take_for_caller(Advance *st, TupleTableSlot *slot)
+{
+	HmsAdvance *adv = st->adv;
+	HmsMessage *message = &adv->messages[adv->nmessages];
+
+	hms_log_copy_message(slot, message);
+	if (st->bytes_left >= 0)
+	{
+		int64		bytes = hms_message_bytes(message);
+
+		if (bytes > st->bytes_left && adv->nmessages + adv->have > 0)
+		{
+			st->bytes_left = 0;
+			return false;
+		}
+		st->bytes_left = Max(st->bytes_left - bytes, 0);
+	}
+	adv->nmessages++;
+	return true;
+}
+
+/*
+ * Dispose of the visible message in 'slot': lease it to the caller, leave it as a ready
+ * or delayed row, or report false when there is no room for it.
+ */
+static bool
+dispose(Advance *st, TupleTableSlot *slot)
+{
+	bool		isnull;
+	TimestampTz deliver_at;
+
+	if (budget_used(st))
+		return false;
+	st->rows_left--;
+
+	deliver_at = DatumGetTimestampTz(slot_getattr(slot, HMS_LOG_DELIVER_AT, &isnull));
+	if (!isnull && deliver_at > st->now)
+	{
+		hms_delivery_add_due(st->deliveries, slot, deliver_at);
+		return true;
+	}
+	if (st->adv->nmessages < st->adv->want &&
+		(st->bytes_left != 0 || st->adv->nmessages + st->adv->have == 0))
+	{
+		if (take_for_caller(st, slot))
+			return true;
+	}
+	if (st->ready_left > 0)
+	{
+		st->ready_left--;
+		hms_delivery_add_due(st->deliveries, slot, st->now);
+		return true;
+	}
+	return false;
+}
+
+/* Keep a piece of a pending entry for later. */
+static void
+keep(Advance *st, HmsXid from, HmsXid to, const HmsPending *entry, int64 after)
+{
+	HmsPending *last = st->nkept > 0 ? &st->kept[st->nkept - 1] : NULL;
+
+	/* Pieces of one range that touch become one again. */
+	if (last != NULL && last->to == from && last->after == after &&
+		last->spilled == entry->spilled && from > entry->from)
+	{
+		last->to = to;
+		return;
+	}
+	st->kept[st->nkept].from = from;
+	st->kept[st->nkept].to = to;
+	st->kept[st->nkept].after = after;
+	st->kept[st->nkept].spilled = entry->spilled;
+	st->nkept++;
+}
+
+/*
+ * Step 1 for one decided transaction: true when all it owes was disposed of; else
+ * *after is the last id that was.
+ */
+static bool
+work_off_xid(Advance *st, HmsXid xid, int64 *after)
+{
+	TupleTableSlot *slot;
+
+	if (st->xid_walk == NULL)
+		st->xid_walk = hms_log_xid_walk_begin(st->stream, &st->view, st->snapshot);
+	hms_log_walk_xid(st->xid_walk, xid, *after, st->cursor.pos[0]);
+	while ((slot = hms_log_walk_next(st->xid_walk)) != NULL)
+	{
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!dispose(st, slot))
+			return false;
+		*after = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
+	}
+	return true;
+}
+
+/* Step 1 for a decided run of xids [from, to) of one entry. */
+static void
+work_off_run(Advance *st, HmsXid from, HmsXid to, const HmsPending *entry)
+{
+	while (from < to && !st->full)
+	{
+		int64		after = entry->after;
+		HmsXid		xid = to - from == 1 ? from :
+		hms_log_next_xid(&st->view, st->snapshot, from, to);
+
+		if (xid == to)
+			return;
+		if (!work_off_xid(st, xid, &after))
+		{
+			st->full = true;
+			keep(st, xid, xid + 1, entry, after);
+		}
+		from = xid + 1;
+	}
+	if (from < to)
+		keep(st, from, to, entry, entry->after);
+}
+
+/* Step 1. */
+static void
+work_off_pending(Advance *st)
+{
+	/* An entry is cut only at running xids, at our own, xmax, the offset and a rest. */
+	st->kept = palloc_extended(sizeof(HmsPending) *
+							   (2 * ((Size) st->cursor.npending + st->xids.nrunning) + 16),
+							   MCXT_ALLOC_HUGE);
+	for (int i = 0; i < st->cursor.npending; i++)
+	{
+		const HmsPending *entry = &st->cursor.pending[i];
+		int			first_kept = st->nkept;
+		HmsXid		from = entry->from;
+
+		while (from < entry->to)
+		{
+			bool		decided;
+			HmsXid		end = hms_xid_run(&st->xids, from, entry->to, &decided);
+
+			if (decided && !st->full)
+				work_off_run(st, from, end, entry);
+			else
+				keep(st, from, end, entry, entry->after);
+			from = end;
+		}
+		if (entry->spilled &&
+			(st->nkept != first_kept + 1 ||
+			 memcmp(&st->kept[first_kept], entry, sizeof(HmsPending)) != 0))
+			st->spill_changed = true;
+	}
+}
+
+/* Step 2; true when pos moved. */
+static bool
+walk_log(Advance *st)
+{
+	int64		old_pos = st->cursor.pos[0];
+	HmsLogWalk *walk;
+	TupleTableSlot *slot;
+
+	walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, 0, old_pos,
+							  PG_INT64_MAX, ForwardScanDirection);
+	while ((slot = hms_log_walk_next(walk)) != NULL)
+	{
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!dispose(st, slot))
+		{
+			st->full = true;
+			break;
+		}
+		st->cursor.pos[0] = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
+	}
+	if (!st->full && hms_log_walk_invisible(walk) >= JUMP_AFTER_INVISIBLE)
+		st->cursor.pos[0] = Max(st->cursor.pos[0], st->last_id);
+	hms_log_walk_end(walk);
+	return st->cursor.pos[0] != old_pos;
+}
+
+/* The lowest id that this advance may need from the log. */
+static int64
+lowest_needed(const Advance *st)
+{
+	int64		low = st->cursor.pos[0];
+
+	for (int i = 0; i < st->cursor.npending; i++)
+	{
+		bool		decided;
+
+		(void) hms_xid_run(&st->xids, st->cursor.pending[i].from,
+						   st->cursor.pending[i].to, &decided);
+		if (decided || st->cursor.pending[i].to - st->cursor.pending[i].from > 1)
+			low = Min(low, st->cursor.pending[i].after);
+	}
+	return low;
+}
+
+/* Steps 1 to 3 on a locked and decoded cursor; true when its row must be rewritten. */
+static bool
+advance_locked(Advance *st)
+{
+	int64		old_pos = st->cursor.pos[0];
+	bool		changed;
+
+	hms_log_view(&st->view, st->stream->log_relid, st->stream->namespace_id,
+				 lowest_needed(st), PG_INT64_MAX);
+	work_off_pending(st);
+	if (st->xid_walk != NULL)
+		hms_log_walk_end(st->xid_walk);
+	changed = st->spill_changed || st->nkept != st->cursor.npending ||
+		(st->nkept > 0 &&
+		 memcmp(st->kept, st->cursor.pending, sizeof(HmsPending) * st->nkept) != 0);
+	st->cursor.pending = st->kept;
+	st->cursor.npending = st->nkept;
+
+	if (!st->full && walk_log(st))
+	{
+		hms_pending_add_undecided(&st->cursor, &st->xids, old_pos);
+		changed = true;
+	}
+	hms_log_release(&st->view);
+	return changed;
+}
+
+/* Step 0 on the row in 'slot', and the rest. */
+static void
+advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot)
+{
+	HmsAdvance *adv = st->adv;
+
+	st->last_id = hms_sequence_last(hms_relset()->message_id_seq);
+	st->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	hms_xid_view(&st->xids, st->snapshot);
+	hms_cursor_decode(st->group, slot, st->snapshot, &st->cursor);
+
+	if (advance_locked(st))
+	{
+		HMS_DEBUG_POINT("advance-before-write");
+		hms_cursor_save(writer, &slot->tts_tid, st->snapshot, st->group->incarnation,
+						&st->cursor, st->spill_changed);
+	}
+	adv->nready = hms_delivery_write(st->deliveries, &adv->lowest_due);
+	UnregisterSnapshot(st->snapshot);
+	adv->result = st->full ? HMS_ADVANCE_MORE : HMS_ADVANCE_NOTHING_LEFT;
+	CommandCounterIncrement();
+}
+
+/*
+ * hms_cursor_advance
+ *		Advance a group; see cursor.h.
+ *
+ * Raises HMS_ERRCODE_UNKNOWN_GROUP when the cursor is gone (the group was dropped).
+ */
+void
+hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz now,
+				   HmsAdvance *adv)
+{
+	Advance		st = {
+		.stream = stream,
+		.group = group,
+		.now = now,
+		.adv = adv,
+		.ready_left = adv->ready,
+		.bytes_left = adv->max_bytes > 0 ? adv->max_bytes : -1,
+		.rows_left = HMS_ADVANCE_ROWS
+	};
+	HmsWriter	writer;
+	TupleTableSlot *slot;
+	HmsScan		scan;
+	Snapshot	look;
+	HmsRowResult locked = HMS_ROW_GONE;
+
+	/* A large batch may take what it asks for in one go. */
+	st.rows_left = Max(st.rows_left, adv->want + adv->ready);
+	INSTR_TIME_SET_CURRENT(st.started);
+	adv->nmessages = 0;
+	adv->nready = 0;
+	adv->lowest_due = DT_NOEND;
+	adv->messages = palloc(sizeof(HmsMessage) * Max(adv->want, 1));
+	st.deliveries = hms_delivery_batch(group);
+
+	hms_writer_open(&writer, hms_relset()->cursor_rel);
+	slot = table_slot_create(writer.rel, NULL);
+	look = RegisterSnapshot(GetLatestSnapshot());
+	if (hms_cursor_find(writer.rel, group->incarnation, look, &scan))
+		locked = hms_lock_row(writer.rel, &scan.slot->tts_tid, look, slot,
+							  LockTupleNoKeyExclusive, true);
+	hms_scan_end(&scan);
+	UnregisterSnapshot(look);
+
+	if (locked == HMS_ROW_GONE)
+		ereport(ERROR,
+				(errcode(HMS_ERRCODE_UNKNOWN_GROUP),
+				 errmsg("consumer group \"%s\" of stream \"%s\" was dropped",
+						group->name, stream->name)));
+	if (locked == HMS_ROW_BUSY)
+		adv->result = HMS_ADVANCE_BUSY;
+	else
+	{
+		HmsGroupSlot *group_slot = hms_group_slot(hms_relset()->delivery_rel, group->incarnation);
+
+		if (group_slot != NULL)
+			hms_effects_cursor_held(group_slot, group->incarnation);
+		HMS_DEBUG_POINT("advance-locked");
+		advance_row(&st, &writer, slot);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	hms_writer_close(&writer, false);
+}

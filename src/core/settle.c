@@ -1,0 +1,270 @@
+/*-------------------------------------------------------------------------
+ *
+ * settle.c
+ *	  Ack, nack, reject and extend.
+ *
+ * Whoever settles compares the message id and the random token of the hand-out,
+ * under the row's lock: after a redelivery, a redrive or a new incarnation the
+ * old receipt finds another token, or no row.  A lapsed lease that nobody else
+ * got still has its token and can be settled.  A bare id settles whatever hand-out
+ * is current.
+ *
+ * No waiting: a row that another transaction holds counts as lost.  When that
+ * transaction rolls back, the message is delivered again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+
+#include "core/dead_letter.h"
+#include "core/delivery.h"
+#include "core/settle.h"
+#include "shmem/effects.h"
+#include "storage/relset.h"
+
+#define TOKEN_DIGITS	16
+
+/* One call. */
+typedef struct Settling
+{
+	const HmsStream *stream;
+	const HmsGroup *group;
+	const HmsSettle *how;
+	TimestampTz now;
+	HmsWriter	writer;
+	Snapshot	snapshot;
+	TupleTableSlot *locked;
+	TupleTableSlot *fresh;
+} Settling;
+
+static void
+malformed_receipt(const char *text)
+{
+	ereport(ERROR,
+			(errcode(HMS_ERRCODE_MALFORMED_RECEIPT),
+			 errmsg("malformed receipt \"%s\"", text),
+			 errhint("A receipt is what read() returned in its column \"receipt\", or a message id.")));
+}
+
+void
+hms_receipt_parse(const char *text, HmsReceipt *receipt)
+{
+	const char *p = text;
+	uint64		id = 0;
+	uint64		token = 0;
+	int			digits = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+	{
+		if (id > (PG_INT64_MAX - (*p - '0')) / 10)
+			malformed_receipt(text);
+		id = id * 10 + (*p - '0');
+	}
+	if (p == text)
+		malformed_receipt(text);
+	receipt->id = (int64) id;
+	receipt->has_token = *p == ':';
+	receipt->token = 0;
+	if (*p == '\0')
+		return;
+	if (*p++ != ':')
+		malformed_receipt(text);
+
+	for (; digits < TOKEN_DIGITS && *p != '\0'; p++, digits++)
+	{
+		if (*p >= '0' && *p <= '9')
+			token = token << 4 | (uint64) (*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			token = token << 4 | (uint64) (*p - 'a' + 10);
+		else
+			malformed_receipt(text);
+	}
+	if (digits != TOKEN_DIGITS || *p != '\0')
+		malformed_receipt(text);
+	receipt->token = (int64) token;
+}
+
+char *
+hms_receipt_format(int64 id, int64 token)
+{
+	return psprintf("%lld:%016llx", (long long) id, (unsigned long long) token);
+}
+
+/* True when the receipt addresses the hand-out in 'delivery'. */
+static bool
+receipt_fits(const HmsReceipt *receipt, const HmsDelivery *delivery)
+{
+	if (receipt->has_token)
+		return delivery->has_token && delivery->token == receipt->token;
+
+	/* A bare id needs a message that was handed out at least once. */
+	return !TIMESTAMP_IS_NOBEGIN(delivery->delivered_at);
+}
+
+/* Delete: the whole of an ack. */
+static bool
+ack_row(Settling *s, TupleTableSlot *seen, const HmsDelivery *delivery)
+{
+	if (hms_delete_row(s->writer.rel, &seen->tts_tid, s->snapshot) != HMS_ROW_OK)
+		return false;
+	hms_delivery_note_replaced(delivery);
+	hms_effects_count_group(s->group->group_id, HMS_GROUP_ACKED, 1);
+	if (s->now > delivery->delivered_at)
+		hms_effects_count_group(s->group->group_id, HMS_GROUP_PROCESSING_US,
+								s->now - delivery->delivered_at);
+	return true;
+}
+
+/* The dead letter of a locked delivery. */
+static void
+bury(Settling *s, const HmsDelivery *delivery, const char *reason)
+{
+	HmsLogView	view;
+	HmsMessage	message;
+	bool		found;
+
+	hms_log_view(&view, s->stream->log_relid, s->stream->namespace_id,
+				 delivery->id - 1, delivery->id);
+	found = hms_log_fetch(s->stream, &view, s->snapshot, delivery->priority,
+						  delivery->id, &message);
+	hms_log_release(&view);
+	(void) hms_bury_locked(s->group, s->writer.rel, &s->locked->tts_tid, s->snapshot,
+						   delivery, found ? &message : NULL, reason, s->now);
+}
+
+/* Write the changed delivery over the locked row. */
+static void
+rewrite(Settling *s, HmsDelivery *delivery)
+{
+	hms_delivery_fill(s->fresh, delivery);
+	hms_update_locked(&s->writer, &s->locked->tts_tid, s->fresh, s->snapshot);
+	hms_delivery_note_due(s->group->incarnation, delivery->priority, delivery->due_at);
+}
+
+/* Nobody holds it any longer. */
+static void
+release(HmsDelivery *delivery, TimestampTz due_at)
+{
+	delivery->has_token = false;
+	delivery->lease_until = DT_NOBEGIN;
+	delivery->due_at = due_at;
+}
+
+static void
+nack_row(Settling *s, HmsDelivery *delivery)
+{
+	const HmsSettle *how = s->how;
+	TimestampTz due_at = s->now;
+
+	if (how->error != NULL)
+		delivery->last_error = how->error;
+	hms_effects_count_group(s->group->group_id, HMS_GROUP_NACKED, 1);
+	if (how->count_attempt && hms_delivery_exhausted(s->group, delivery))
+	{
+		bury(s, delivery, "max_deliver");
+		return;
+	}
+	if (how->delay_us >= 0)
+		due_at += how->delay_us;
+	else
+		due_at += hms_group_backoff_us(s->group, delivery->attempts);
+	if (!how->count_attempt)
+		delivery->attempts = Max(delivery->attempts - 1, 0);
+	release(delivery, due_at);
+	rewrite(s, delivery);
+}
+
+static void
+extend_row(Settling *s, HmsDelivery *delivery)
+{
+	int64		lease_us = s->how->delay_us >= 0 ? s->how->delay_us : s->group->ack_wait_us;
+
+	if (lease_us == 0)
+		release(delivery, s->now);
+	else
+	{
+		delivery->lease_until = s->now + lease_us;
+		delivery->due_at = hms_delivery_due_after(s->group, delivery->attempts,
+												  delivery->lease_until);
+	}
+	rewrite(s, delivery);
+}
+
+/* Settle the delivery in 'seen'; false when it is lost. */
+static bool
+settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
+{
+	HmsDelivery delivery;
+
+	hms_delivery_read(seen, &delivery);
+	if (!receipt_fits(receipt, &delivery))
+		return false;
+	if (s->how->verb == HMS_ACK)
+		return ack_row(s, seen, &delivery);
+
+	if (hms_lock_row(s->writer.rel, &seen->tts_tid, s->snapshot, s->locked,
+					 LockTupleNoKeyExclusive, false) != HMS_ROW_OK)
+		return false;
+	hms_delivery_read(s->locked, &delivery);
+	hms_delivery_note_replaced(&delivery);
+	switch (s->how->verb)
+	{
+		case HMS_NACK:
+			nack_row(s, &delivery);
+			break;
+		case HMS_REJECT:
+			bury(s, &delivery, s->how->reason);
+			break;
+		case HMS_EXTEND:
+			if (!delivery.has_token)
+				return false;
+			extend_row(s, &delivery);
+			break;
+		case HMS_ACK:
+			break;
+	}
+	return true;
+}
+
+int
+hms_settle(const HmsStream *stream, const HmsGroup *group,
+		   const HmsReceipt *receipts, int nreceipts,
+		   const HmsSettle *how, TimestampTz now)
+{
+	Settling	s = {.stream = stream,.group = group,.how = how,.now = now};
+	HmsScan		scan;
+	bool		open = false;
+	int			settled = 0;
+
+	hms_writer_open(&s.writer, hms_relset()->delivery_rel);
+	s.locked = table_slot_create(s.writer.rel, NULL);
+	s.fresh = MakeSingleTupleTableSlot(RelationGetDescr(s.writer.rel), &TTSOpsVirtual);
+	s.snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	/* A receipt given twice finds its row changed by ourselves: settled once. */
+	for (int i = 0; i < nreceipts; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (hms_delivery_find(&scan, &open, s.writer.rel, s.snapshot,
+							  group->incarnation, receipts[i].id) &&
+			settle_row(&s, scan.slot, &receipts[i]))
+			settled++;
+	}
+	if (open)
+		hms_scan_end(&scan);
+	UnregisterSnapshot(s.snapshot);
+	ExecDropSingleTupleTableSlot(s.fresh);
+	ExecDropSingleTupleTableSlot(s.locked);
+	hms_writer_close(&s.writer, false);
+	if (settled < nreceipts)
+		hms_effects_count_group(group->group_id, HMS_GROUP_LOST_SETTLES, nreceipts - settled);
+	if (settled > 0)
+		CommandCounterIncrement();
+	return settled;
+}
