@@ -124,8 +124,15 @@ hms_worker_stop_asked(void)
 void
 hms_worker_installed(bool ready)
 {
+	HmsDatabaseSlot *slot = &hms_slots->databases[my_ticket.index];
+
 	LWLockAcquire(&hms_slots->lock, LW_EXCLUSIVE);
-	hms_slots->databases[my_ticket.index].installed = true;
+	if (!slot->installed)
+	{
+		/* From now on the database needs a housekeeper, too. */
+		slot->installed = true;
+		hms_slots_wake_launcher();
+	}
 	my_worker()->state = ready ? HMS_WORKER_READY : HMS_WORKER_ATTACHED;
 	LWLockRelease(&hms_slots->lock);
 }

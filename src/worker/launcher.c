@@ -151,7 +151,6 @@ list_databases(bool probe)
 	}
 	list_free(to_probe);
 	to_probe = databases;
-	warned_no_room = false;
 	next_round = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 											 (int64) hms_maintenance_naptime_s * 1000 * PROBE_ROUNDS);
 }
@@ -255,6 +254,9 @@ note_failure(int index, HmsWorkerKind kind, const HmsDatabaseSlot *slot, Timesta
 	int			delay_ms = hms_backoff_ms(failures, hms_restart_delay_min_ms,
 										  hms_restart_delay_max_ms, jitter);
 
+	/* At shutdown everybody is terminated: that is no failure. */
+	CHECK_FOR_INTERRUPTS();
+
 	list_is_stale = true;
 	if (!slot->installed && failures >= PROBE_ATTEMPTS)
 	{
@@ -266,7 +268,7 @@ note_failure(int index, HmsWorkerKind kind, const HmsDatabaseSlot *slot, Timesta
 		base_ms != hms_backoff_ms(failures - 1, hms_restart_delay_min_ms,
 								  hms_restart_delay_max_ms, 0.0))
 		ereport(LOG,
-				(errmsg("hotmesh_stream %s for database %u failed %d times in a row, restarting in %d ms",
+				(errmsg("hotmesh_stream %s for database %u failed %d times in a row, next start in %d ms at the earliest",
 						kind_name[kind], slot->dboid, failures, delay_ms)));
 }
 
