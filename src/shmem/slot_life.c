@@ -3,6 +3,13 @@
  * slot_life.c
  *	  The life of a worker in its slot: started, attached, ready, exited.
  *
+ *		STOPPED --launcher registers--> STARTING --process attaches--> ATTACHED
+ *		ATTACHED <--advancer has work to do or not--> READY
+ *		STARTING --held, or never attached--> EXITED
+ *		ATTACHED, READY --process exits--> EXITED
+ *		EXITED --launcher has looked at the end--> STOPPED
+ *		STARTING --no room, or another launcher--> STOPPED
+ *
  * The launcher writes STARTING and STOPPED, the worker's process everything
  * between.  All of it happens under the slots lock.
  *

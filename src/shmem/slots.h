@@ -3,7 +3,7 @@
  * slots.h
  *	  Worker slots: which database has which background worker, in which state.
  *
- * The state machine stands in docs/architecture.md; one LWLock protects all slots.
+ * The state machine stands in slot_life.c; one LWLock protects all slots.
  *
  *-------------------------------------------------------------------------
  */
