@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * advancer.c
- *	  The worker that advances groups on behalf of readers, and buries
- *	  exhausted deliveries.
+ *	  The worker that advances groups on behalf of readers, checks hints and
+ *	  buries exhausted deliveries.
  *
  * One process per database that has the extension.  A reader that must not
  * hold its group's cursor until its own transaction ends asks for ready rows
@@ -12,6 +12,9 @@
  *
  * Requests come first: they are answered before and after every other task,
  * and no task takes longer than TASK_MS, short of waiting for the disk.
+ *
+ * While it lives, readers leave the paced rescan of the low-water hints to it
+ * (shmem/hint.h): looking whether a group has work does that.
  *
  * An error ends the process.  Its requests stay unanswered; the readers see
  * that no advancer lives and advance themselves, until the launcher has
@@ -45,7 +48,7 @@
 #define TASK_MS				10
 
 /* A task that has more to do rests this many times as long as it ran. */
-#define REST_FACTOR			4
+#define REST_FACTOR			9
 
 /* Deliveries buried in one call. */
 #define BURY_ROWS			100
@@ -118,40 +121,53 @@ answer_requests(void)
 }
 
 /*
- * Bury what has used up its attempts, group by group.  A round over all groups
- * may take several calls; it starts anew one naptime after its end.
+ * Look at one group: check its hints, and bury what has used up its attempts.
+ * True when there may be more to bury.
+ */
+static bool
+look_at_group(const HmsGroup *group)
+{
+	HmsStream	stream;
+	TimestampTz now = GetCurrentTimestamp();
+	int			buried;
+
+	return hms_stream_by_id(group->stream_id, &stream) &&
+		hms_group_has_work(&stream, group, now) &&
+		group->max_deliver > 0 &&
+		hms_bury_exhausted(&stream, group, now, BURY_ROWS, &buried);
+}
+
+/*
+ * Look at all groups.  A round may take several calls; the next one starts one
+ * naptime after its end.
  */
 static TimestampTz
-bury_exhausted(TimestampTz now)
+look_at_groups(TimestampTz now)
 {
 	static int32 last_group_id = 0; /* done in this round */
 	TimestampTz end = TimestampTzPlusMilliseconds(now, TASK_MS);
 	HmsGroup   *groups;
-	HmsStream	stream;
 	int			ngroups;
 	int			i = 0;
 
 	if (!ready)
 		return next_round(now);
 
-	hms_process_begin("burying exhausted deliveries");
+	hms_process_begin("looking at consumer groups");
 	ngroups = hms_list_groups(0, &groups);
+	while (i < ngroups && groups[i].group_id <= last_group_id)
+		i++;
 	while (i < ngroups && GetCurrentTimestamp() < end)
 	{
-		int			buried;
-
-		if (groups[i].group_id <= last_group_id || groups[i].max_deliver == 0 ||
-			!hms_stream_by_id(groups[i].stream_id, &stream) ||
-			!hms_bury_exhausted(&stream, &groups[i], GetCurrentTimestamp(),
-								BURY_ROWS, &buried))
-			i++;
+		if (!look_at_group(&groups[i]))
+			last_group_id = groups[i++].group_id;
 	}
-	last_group_id = i < ngroups ? groups[i].group_id - 1 : 0;
 	hms_process_commit();
 
 	now = GetCurrentTimestamp();
 	if (i < ngroups)
 		return TimestampTzPlusMilliseconds(now, TASK_MS * REST_FACTOR);
+	last_group_id = 0;
 	return next_round(now);
 }
 
@@ -182,7 +198,7 @@ hms_advancer_main(Datum main_arg)
 {
 	AdvancerTask tasks[] = {
 		{look_at_database, DT_NOBEGIN},
-		{bury_exhausted, DT_NOBEGIN},
+		{look_at_groups, DT_NOBEGIN},
 	};
 
 	hms_process_start();
