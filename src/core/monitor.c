@@ -135,10 +135,13 @@ publish_rate(const HmsStream *stream, TimestampTz now)
 {
 	int64		counters[HMS_STREAM_NCOUNTERS];
 	TimestampTz since;
+	int64		counted_us;
 
-	if (!hms_stream_counters(MyDatabaseId, stream->stream_id, counters, &since) || since >= now)
+	if (!hms_stream_counters(MyDatabaseId, stream->stream_id, counters, &since))
 		return -1;
-	return counters[HMS_STREAM_PUBLISHED] / ((double) (now - since) / USECS_PER_SEC);
+	/* Less than a second of counting says nothing about a rate. */
+	counted_us = Max(now - since, USECS_PER_SEC);
+	return counters[HMS_STREAM_PUBLISHED] / ((double) counted_us / USECS_PER_SEC);
 }
 
 void

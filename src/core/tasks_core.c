@@ -248,7 +248,7 @@ store_consumers(HTAB *rows, Relation rel, Snapshot snapshot)
 	HmsWriter	writer;
 	ConsumerRow *row;
 
-	hms_writer_attach(&writer, rel);
+	hms_writer_open(&writer, RelationGetRelid(rel));
 	hash_seq_init(&seq, rows);
 	while ((row = hash_seq_search(&seq)) != NULL)
 	{
