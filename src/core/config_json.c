@@ -40,9 +40,12 @@ string_value(const JsonbValue *value)
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
-/* False when the text is no finite interval that fits its type. */
-static bool
-decode_interval(const char *text, Interval *out)
+/*
+ * hms_config_decode_interval
+ *		Read an interval as SQL would; false when the text is none.
+ */
+bool
+hms_config_decode_interval(const char *text, Interval *out)
 {
 	struct pg_itm_in parts = {0};
 	char	   *fields[MAXDATEFIELDS];
@@ -89,7 +92,7 @@ read_interval(const HmsConfigKey *key, const JsonbValue *value, Interval *out)
 {
 	char	   *text = string_value(value);
 
-	if (text == NULL || !decode_interval(text, out))
+	if (text == NULL || !hms_config_decode_interval(text, out))
 		hms_config_json_refuse(key->name, "an interval, written as a string");
 }
 

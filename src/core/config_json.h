@@ -48,6 +48,9 @@ typedef struct HmsConfigValue
 extern void hms_config_json_parse(Jsonb *config, const HmsConfigKey *keys, int nkeys,
 								  HmsConfigValue *values);
 
+/* Read an interval; false when the text is no finite interval that fits its type. */
+extern bool hms_config_decode_interval(const char *text, Interval *out);
+
 /* Raise 22023: the value of a key 'must be' so and so. */
 extern void hms_config_json_refuse(const char *key, const char *must_be) pg_attribute_noreturn();
 
