@@ -14,9 +14,9 @@
 
 #include "api/args.h"
 #include "api/srf.h"
+#include "core/dead_letter.h"
 #include "core/dead_letter_admin.h"
 #include "core/privilege.h"
-#include "core/rows.h"
 #include "core/stream_cache.h"
 #include "shmem/shmem.h"
 
@@ -33,21 +33,21 @@ static const struct
 }			columns[] =
 
 {
-	{HMS_DEAD_COL_ID, false, false},
-	{HMS_DEAD_COL_PAYLOAD, true, false},
-	{HMS_DEAD_COL_BODY, true, false},
-	{HMS_DEAD_COL_CONTENT_TYPE, true, false},
-	{HMS_DEAD_COL_HEADERS, true, false},
-	{HMS_DEAD_COL_KEY, true, false},
-	{HMS_DEAD_COL_PRIORITY, false, true},
-	{HMS_DEAD_COL_ATTEMPTS, false, false},
-	{HMS_DEAD_COL_PUBLISHED_AT, false, false},
-	{HMS_DEAD_COL_FIRST_DELIVERED_AT, false, false},
-	{HMS_DEAD_COL_LAST_DELIVERED_AT, false, false},
-	{HMS_DEAD_COL_LAST_CONSUMER, true, false},
-	{HMS_DEAD_COL_LAST_ERROR, true, false},
-	{HMS_DEAD_COL_DEAD_AT, false, false},
-	{HMS_DEAD_COL_REASON, true, false},
+	{HMS_DEAD_ID, false, false},
+	{HMS_DEAD_PAYLOAD, true, false},
+	{HMS_DEAD_BODY, true, false},
+	{HMS_DEAD_CONTENT_TYPE, true, false},
+	{HMS_DEAD_HEADERS, true, false},
+	{HMS_DEAD_KEY, true, false},
+	{HMS_DEAD_PRIORITY, false, true},
+	{HMS_DEAD_ATTEMPTS, false, false},
+	{HMS_DEAD_PUBLISHED_AT, false, false},
+	{HMS_DEAD_FIRST_DELIVERED_AT, false, false},
+	{HMS_DEAD_LAST_DELIVERED_AT, false, false},
+	{HMS_DEAD_LAST_CONSUMER, true, false},
+	{HMS_DEAD_LAST_ERROR, true, false},
+	{HMS_DEAD_DEAD_AT, false, false},
+	{HMS_DEAD_REASON, true, false},
 };
 
 typedef struct DeadLetterSink

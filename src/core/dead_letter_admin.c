@@ -17,9 +17,9 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
+#include "core/dead_letter.h"
 #include "core/dead_letter_admin.h"
 #include "core/log_merge.h"
-#include "core/rows.h"
 #include "storage/relset.h"
 #include "storage/scan.h"
 #include "storage/write.h"
@@ -55,7 +55,7 @@ discard_scanned(Relation rel, HmsScan *scan, Snapshot snapshot, TimestampTz befo
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (before != DT_NOEND &&
-			DatumGetTimestampTz(hms_log_column(scan->slot, HMS_DEAD_COL_DEAD_AT)) >= before)
+			DatumGetTimestampTz(hms_log_column(scan->slot, HMS_DEAD_DEAD_AT)) >= before)
 			continue;
 		if (hms_delete_row(rel, &scan->slot->tts_tid, snapshot) == HMS_ROW_OK)
 			discarded++;

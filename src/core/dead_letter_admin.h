@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dead_letter_admin.h
- *	  Listing, discarding and redriving a group's dead letters.
+ *	  Listing and discarding a group's dead letters.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,13 +24,5 @@ extern void hms_dead_letter_each(const HmsGroup *group, Snapshot snapshot, int64
  * 'before' (DT_NOEND: whenever).  Rows that another transaction holds stay.  Returns rows deleted.
  */
 extern int	hms_dead_letter_discard(const HmsGroup *group, const int64 *ids, int nids, TimestampTz before);
-
-/*
- * Give dead letters back (core/dead_letter.c): those with one of 'ids' (nids =
- * -1: any), at most 'max_messages', to their group or, when given, as new messages of
- * 'to_stream'.  Rows that another transaction holds stay.  Returns messages given back.
- */
-extern int	hms_redrive(const HmsStream *stream, const HmsGroup *group, const int64 *ids, int nids,
-						int max_messages, const HmsStream *to_stream, TimestampTz now);
 
 #endif							/* HMS_CORE_DEAD_LETTER_ADMIN_H */

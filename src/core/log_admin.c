@@ -25,9 +25,9 @@
 #include "utils/snapmgr.h"
 
 #include "core/cursor.h"
+#include "core/delivery.h"
 #include "core/log_admin.h"
 #include "core/log_merge.h"
-#include "core/rows.h"
 #include "shmem/effects.h"
 #include "storage/relset.h"
 #include "storage/write.h"
@@ -218,8 +218,8 @@ note_replaced(const DeleteState *state, const GroupProbe *probe)
 	HmsHintKey	key;
 
 	hms_hint_key(&key, RelationGetRelid(state->deliveries), probe->group->incarnation,
-				 DatumGetInt16(hms_log_column(slot, HMS_DELIVERY_COL_PRIORITY)));
-	hms_effects_replaced(&key, DatumGetTimestampTz(hms_log_column(slot, HMS_DELIVERY_COL_DUE_AT)));
+				 DatumGetInt16(hms_log_column(slot, HMS_DELIVERY_PRIORITY)));
+	hms_effects_replaced(&key, DatumGetTimestampTz(hms_log_column(slot, HMS_DELIVERY_DUE_AT)));
 }
 
 /* Delete what the groups have of a message; rows that somebody else holds stay. */

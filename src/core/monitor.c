@@ -22,6 +22,7 @@
 #include "utils/numeric.h"
 #include "utils/snapmgr.h"
 
+#include "core/delivery.h"
 #include "core/log_count.h"
 #include "core/log_merge.h"
 #include "core/monitor.h"
@@ -248,9 +249,9 @@ note_leases(HTAB *consumers, const HmsGroup *group, Snapshot snapshot, Timestamp
 		bool		no_lease;
 		bool		no_consumer;
 		bool		no_time;
-		Datum		lease_until = slot_getattr(scan.slot, HMS_DELIVERY_COL_LEASE_UNTIL, &no_lease);
-		Datum		consumer = slot_getattr(scan.slot, HMS_DELIVERY_COL_CONSUMER, &no_consumer);
-		Datum		delivered = slot_getattr(scan.slot, HMS_DELIVERY_COL_DELIVERED_AT, &no_time);
+		Datum		lease_until = slot_getattr(scan.slot, HMS_DELIVERY_LEASE_UNTIL, &no_lease);
+		Datum		consumer = slot_getattr(scan.slot, HMS_DELIVERY_CONSUMER, &no_consumer);
+		Datum		delivered = slot_getattr(scan.slot, HMS_DELIVERY_DELIVERED_AT, &no_time);
 		TimestampTz at;
 		char	   *name;
 

@@ -36,6 +36,8 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "core/dead_letter.h"
+#include "core/delivery.h"
 #include "core/log_count.h"
 #include "core/log_merge.h"
 #include "core/monitor.h"
@@ -98,24 +100,24 @@ count_deliveries(GroupReader *reader, HmsGroupNumbers *out)
 	while (hms_scan_next(&scan, ForwardScanDirection))
 	{
 		TupleTableSlot *slot = scan.slot;
-		int64		id = DatumGetInt64(hms_log_column(slot, HMS_DELIVERY_COL_ID));
+		int64		id = DatumGetInt64(hms_log_column(slot, HMS_DELIVERY_ID));
 
 		CHECK_FOR_INTERRUPTS();
 		if (id < reader->lowest_open_id)
 		{
 			reader->lowest_open_id = id;
-			reader->lowest_open_priority = DatumGetInt16(hms_log_column(slot, HMS_DELIVERY_COL_PRIORITY));
+			reader->lowest_open_priority = DatumGetInt16(hms_log_column(slot, HMS_DELIVERY_PRIORITY));
 		}
-		if (time_or(slot, HMS_DELIVERY_COL_LEASE_UNTIL, DT_NOBEGIN) > reader->now)
+		if (time_or(slot, HMS_DELIVERY_LEASE_UNTIL, DT_NOBEGIN) > reader->now)
 			out->leased++;
-		else if (DatumGetTimestampTz(hms_log_column(slot, HMS_DELIVERY_COL_DUE_AT)) <= reader->now)
+		else if (DatumGetTimestampTz(hms_log_column(slot, HMS_DELIVERY_DUE_AT)) <= reader->now)
 			out->ready++;
 		else
 			out->delayed++;
-		if (DatumGetInt32(hms_log_column(slot, HMS_DELIVERY_COL_ATTEMPTS)) > 1)
+		if (DatumGetInt32(hms_log_column(slot, HMS_DELIVERY_ATTEMPTS)) > 1)
 			out->redelivered++;
-		note_error(reader, out, slot, HMS_DELIVERY_COL_LAST_ERROR,
-				   time_or(slot, HMS_DELIVERY_COL_DELIVERED_AT, DT_NOBEGIN));
+		note_error(reader, out, slot, HMS_DELIVERY_LAST_ERROR,
+				   time_or(slot, HMS_DELIVERY_DELIVERED_AT, DT_NOBEGIN));
 	}
 	hms_scan_end(&scan);
 	table_close(rel, AccessShareLock);
@@ -134,8 +136,8 @@ count_dead(GroupReader *reader, HmsGroupNumbers *out)
 	{
 		CHECK_FOR_INTERRUPTS();
 		out->dead++;
-		note_error(reader, out, scan.slot, HMS_DEAD_COL_LAST_ERROR,
-				   time_or(scan.slot, HMS_DEAD_COL_DEAD_AT, DT_NOBEGIN));
+		note_error(reader, out, scan.slot, HMS_DEAD_LAST_ERROR,
+				   time_or(scan.slot, HMS_DEAD_DEAD_AT, DT_NOBEGIN));
 	}
 	hms_scan_end(&scan);
 	table_close(rel, AccessShareLock);
@@ -168,10 +170,10 @@ never_handed_out(GroupReader *reader, TupleTableSlot *message, int priority, int
 		return true;
 	while (*has_delivery)
 	{
-		int64		delivery_id = DatumGetInt64(hms_log_column(scan->slot, HMS_DELIVERY_COL_ID));
+		int64		delivery_id = DatumGetInt64(hms_log_column(scan->slot, HMS_DELIVERY_ID));
 
 		if (delivery_id == id)
-			return time_or(scan->slot, HMS_DELIVERY_COL_FIRST_DELIVERED_AT, DT_NOBEGIN) == DT_NOBEGIN;
+			return time_or(scan->slot, HMS_DELIVERY_FIRST_DELIVERED_AT, DT_NOBEGIN) == DT_NOBEGIN;
 		if (delivery_id < id)
 			break;
 		*has_delivery = hms_scan_next(scan, BackwardScanDirection);

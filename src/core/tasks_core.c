@@ -25,6 +25,8 @@
 #include "utils/snapmgr.h"
 
 #include "core/cursor.h"
+#include "core/dead_letter.h"
+#include "core/delivery.h"
 #include "core/log_merge.h"
 #include "core/rows.h"
 #include "core/tasks_core.h"
@@ -60,8 +62,8 @@ typedef struct DeadGroup
 static bool
 is_expired(TupleTableSlot *slot, DeadGroup *current, TimestampTz now)
 {
-	int32		group_id = DatumGetInt32(hms_log_column(slot, HMS_DEAD_COL_GROUP_ID));
-	TimestampTz dead_at = DatumGetTimestampTz(hms_log_column(slot, HMS_DEAD_COL_DEAD_AT));
+	int32		group_id = DatumGetInt32(hms_log_column(slot, HMS_DEAD_GROUP_ID));
+	TimestampTz dead_at = DatumGetTimestampTz(hms_log_column(slot, HMS_DEAD_DEAD_AT));
 
 	if (!current->valid || current->group.group_id != group_id)
 	{
@@ -99,8 +101,8 @@ expire_walk(Relation rel, Snapshot snapshot, int nkeys, ScanKey keys,
 			break;
 		}
 		budget->rows--;
-		expire_group_id = DatumGetInt32(hms_log_column(scan.slot, HMS_DEAD_COL_GROUP_ID));
-		expire_id = DatumGetInt64(hms_log_column(scan.slot, HMS_DEAD_COL_ID));
+		expire_group_id = DatumGetInt32(hms_log_column(scan.slot, HMS_DEAD_GROUP_ID));
+		expire_id = DatumGetInt64(hms_log_column(scan.slot, HMS_DEAD_ID));
 		if (is_expired(scan.slot, &current, now) &&
 			hms_delete_row(rel, &scan.slot->tts_tid, snapshot) == HMS_ROW_OK)
 			budget->deletes--;
@@ -338,7 +340,7 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 		opened = true;
 		due = hms_scan_next(&scan, ForwardScanDirection);
 		hms_hint_end(&hints[level], due ?
-					 DatumGetTimestampTz(hms_log_column(scan.slot, HMS_DELIVERY_COL_DUE_AT)) : now);
+					 DatumGetTimestampTz(hms_log_column(scan.slot, HMS_DELIVERY_DUE_AT)) : now);
 	}
 	if (opened)
 		hms_scan_end(&scan);
