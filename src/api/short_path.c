@@ -8,7 +8,12 @@
  * FunctionScan or ProjectSet of read(), or an aggregate above the former that
  * calls nothing but ack().  Everything else may run for as long as it likes
  * after read() returned: joins, other functions, INSERT ... SELECT, CREATE TABLE AS,
- * COPY, held cursors, portals that are fetched in parts, EXPLAIN ANALYZE, PL/pgSQL, pipelines.
+ * COPY, held cursors, portals that are fetched in parts, EXPLAIN ANALYZE, PL/pgSQL.
+ *
+ * In a pipeline the first Execute looks like a statement of its own, and its
+ * transaction would last until the client sends Sync.  So the short path asks
+ * for a commit right after this Execute, as commands do that cannot run inside a transaction
+ * block; later ones of the pipeline are recognised and take the other way.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,6 +112,15 @@ calls_something_else(Node *node, void *ack_seen)
 	return expression_tree_walker(node, calls_something_else, ack_seen);
 }
 
+/* SELECT ack(s, g, variadic array_agg(receipt)) FROM read(...). */
+static bool
+is_acking_aggregate(Plan *plan, Oid read_function, bool *acks)
+{
+	return IsA(plan, Agg) && plan->lefttree != NULL && plan->qual == NIL &&
+		is_bare_scan(plan->lefttree, read_function) &&
+		!calls_something_else((Node *) plan->targetlist, acks);
+}
+
 bool
 hms_short_path(FunctionCallInfo fcinfo, bool *acks)
 {
@@ -118,9 +132,9 @@ hms_short_path(FunctionCallInfo fcinfo, bool *acks)
 	if (statement == NULL)
 		return false;
 	plan = statement->planTree;
-	if (is_bare_scan(plan, read_function) || is_bare_projection(plan, read_function))
-		return true;
-	return IsA(plan, Agg) && plan->lefttree != NULL && plan->qual == NIL &&
-		is_bare_scan(plan->lefttree, read_function) &&
-		!calls_something_else((Node *) plan->targetlist, acks);
+	if (!is_bare_scan(plan, read_function) && !is_bare_projection(plan, read_function) &&
+		!is_acking_aggregate(plan, read_function, acks))
+		return false;
+	MyXactFlags |= XACT_FLAGS_NEEDIMMEDIATECOMMIT;
+	return true;
 }

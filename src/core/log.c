@@ -28,6 +28,7 @@
 #include "access/stratnum.h"
 #include "access/relation.h"
 #include "access/tableam.h"
+#include "access/xlog.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
@@ -92,8 +93,13 @@ HmsLogSlot *
 hms_log_attach(Oid log_relid, int32 namespace_id)
 {
 	bool		created;
-	HmsLogSlot *slot = hms_log_slot(log_relid, &created);
+	HmsLogSlot *slot;
 
+	/* Replay would not keep a slot up to date: a standby looks at every leaf. */
+	if (RecoveryInProgress())
+		return NULL;
+
+	slot = hms_log_slot(log_relid, &created);
 	if (slot != NULL && TIMESTAMP_IS_NOEND(hms_log_newest(slot)))
 	{
 		HmsLeaves	copy = *hms_route_leaves(log_relid, namespace_id);

@@ -61,7 +61,7 @@ extern Size hms_message_bytes(const HmsMessage *message);	/* payload + body + he
 /* A palloc'd copy of an array of ids, sorted and without duplicates; returns their number. */
 extern int	hms_sorted_ids(const int64 *ids, int nids, int64 **sorted);
 
-/* The log's shared-memory slot, with the catalog's bounds merged when it is new; NULL when full. */
+/* The log's shared-memory slot, with the catalog's bounds merged when it is new; NULL when full and on a standby. */
 extern HmsLogSlot *hms_log_attach(Oid log_relid, int32 namespace_id);
 
 /*
