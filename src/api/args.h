@@ -20,7 +20,7 @@ extern const char *hms_arg_name_or_null(FunctionCallInfo fcinfo, int argno, cons
  * An interval in microseconds, 0..HMS_MAX_INTERVAL_US, without months (22023).
  * Null gives 'dflt'; with dflt = HMS_ARG_REQUIRED null raises 22004.
  */
-#define HMS_ARG_REQUIRED	(-1)
+#define HMS_ARG_REQUIRED	PG_INT64_MIN
 extern int64 hms_arg_interval_us(FunctionCallInfo fcinfo, int argno, const char *argname, int64 dflt);
 extern int64 hms_interval_us(const Interval *interval, const char *argname);
 

@@ -28,7 +28,6 @@
 #include "guc.h"
 #include "shmem/effects.h"
 #include "shmem/shmem.h"
-#include "storage/partman.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_read);
 PG_FUNCTION_INFO_V1(hms_sql_claim);
@@ -209,8 +208,6 @@ hms_sql_wait(PG_FUNCTION_ARGS)
 	!castNode(CallContext, fcinfo->context)->atomic;
 
 	hms_shmem_require();
-	hms_procedure_begin(nonatomic);
-	(void) hms_wait_for_work(stream, group, timeout_us, hms_procedure_commit);
-	hms_procedure_end();
+	(void) hms_wait_for_work(stream, group, timeout_us, nonatomic);
 	PG_RETURN_VOID();
 }

@@ -29,7 +29,7 @@
 #include "utils/portal.h"
 
 #include "api/short_path.h"
-#include "storage/relset.h"
+#include "hms.h"
 
 /* The statement that this portal runs, if it is the only one and runs to its end in one go. */
 static PlannedStmt *
@@ -101,9 +101,10 @@ calls_something_else(Node *node, void *ack_seen)
 	{
 		Oid			function = ((FuncExpr *) node)->funcid;
 		char	   *name = get_func_name(function);
+		char	   *schema = get_namespace_name(get_func_namespace(function));
 
 		if (name == NULL || strcmp(name, "ack") != 0 ||
-			get_func_namespace(function) != hms_relset()->schema)
+			schema == NULL || strcmp(schema, HMS_SCHEMA) != 0)
 			return true;
 		*(bool *) ack_seen = true;
 	}

@@ -121,7 +121,9 @@ hms_bury_exhausted(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 {
 	Relation	rel;
 	Snapshot	snapshot;
-	ScanKeyData keys[3];
+	HmsHintKey	hint_key;
+	HmsHintScan hint;
+	ScanKeyData keys[4];
 	HmsScan		scan;
 	HmsLogView	view;
 	TupleTableSlot *locked;
@@ -134,12 +136,17 @@ hms_bury_exhausted(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 
 	rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
 	locked = table_slot_create(rel, NULL);
+
+	/* Read only: raising the hint is left to those who claim. */
+	hms_hint_key(&hint_key, RelationGetRelid(rel), group->incarnation, 0);
+	hms_hint_begin(&hint, &hint_key, hms_effects_own_low(&hint_key), false);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	hms_log_view(&view, stream->log_relid, stream->namespace_id, 0, PG_INT64_MAX);
 	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, group->incarnation);
 	hms_key_int2(&keys[1], 2, BTEqualStrategyNumber, 0);
-	hms_key_time(&keys[2], 3, BTLessEqualStrategyNumber, now);
-	hms_scan_begin(&scan, rel, hms_relset()->delivery_claim_idx, snapshot, 3, keys);
+	hms_key_time(&keys[2], 3, BTGreaterEqualStrategyNumber, hint.lo);
+	hms_key_time(&keys[3], 3, BTLessEqualStrategyNumber, now);
+	hms_scan_begin(&scan, rel, hms_relset()->delivery_claim_idx, snapshot, 4, keys);
 	while (hms_scan_next(&scan, ForwardScanDirection))
 	{
 		CHECK_FOR_INTERRUPTS();

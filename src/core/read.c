@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * read.c
- *	  Reading: due deliveries first, then the log, perhaps waiting.
+ *	  Reading: due deliveries first, then the log.
  *
  * Two ways lead from the log to a consumer:
  *
@@ -16,10 +16,6 @@
  * A read looks first without a lock and leaves when there is nothing.  It does not
  * return empty while the log holds work that was committed before the call, except after
  * hotmesh_stream.advance_wait in all spent waiting for a cursor or the advancer; that is counted.
- *
- * Waiting readers sleep on shmem/wakeup.c.  The first waiter of a group also
- * watches the clock for it: the nearest due time, and a probe each second for what no
- * callback announces (COMMIT PREPARED, a lost signal).
  *
  *-------------------------------------------------------------------------
  */
@@ -36,20 +32,16 @@
 #include "core/delivery.h"
 #include "core/privilege.h"
 #include "core/read.h"
-#include "core/tasks_core.h"
 #include "core/xid.h"
 #include "debug/debug_point.h"
 #include "guc.h"
 #include "shmem/effects.h"
 #include "shmem/slots.h"
-#include "shmem/wakeup.h"
 #include "storage/relset.h"
 
 /* Ready rows left for each reader that waits for the cursor, per message it wants. */
 #define READY_PER_WAITER	8
 #define READY_MAX_WANT		4
-#define FALLBACK_TICK_MS	1000
-#define NO_SLOT_POLL_MS		100
 
 /* One attempt to read. */
 typedef struct Attempt
@@ -81,8 +73,8 @@ hms_messages_add(HmsMessages *messages, const HmsMessage *message)
 	messages->bytes += hms_message_bytes(message);
 }
 
-static long
-ms_until(TimestampTz when)
+long
+hms_ms_until(TimestampTz when)
 {
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), when);
 }
@@ -138,7 +130,7 @@ still_wanted(const Attempt *at)
 static bool
 wait_for_cursor(Attempt *at)
 {
-	long		left = ms_until(at->give_up_at);
+	long		left = hms_ms_until(at->give_up_at);
 
 	if (left <= 0)
 		return false;
@@ -151,7 +143,7 @@ wait_for_cursor(Attempt *at)
 		return true;
 	}
 	(void) hms_cursor_wait_sleep(at->slot, left);
-	return ms_until(at->give_up_at) > 0;
+	return hms_ms_until(at->give_up_at) > 0;
 }
 
 /* Advance once; true when the cursor was ours, whatever it gave. */
@@ -237,7 +229,7 @@ read_through_advancer(Attempt *at)
 {
 	for (;;)
 	{
-		long		left = ms_until(at->give_up_at);
+		long		left = hms_ms_until(at->give_up_at);
 		HmsAdvanceResult result;
 
 		if (left <= 0)
@@ -252,7 +244,7 @@ read_through_advancer(Attempt *at)
 		{
 			hms_cursor_wait_prepare(at->slot);
 			if (hms_cursor_holder(at->slot) != 0)
-				(void) hms_cursor_wait_sleep(at->slot, Min(ms_until(at->give_up_at), 100));
+				(void) hms_cursor_wait_sleep(at->slot, Min(hms_ms_until(at->give_up_at), 100));
 			hms_cursor_wait_cancel(at->slot);
 		}
 		if (!hms_cursor_has_work(&at->stream, &at->group, NULL) && !claim_more(at))
@@ -316,9 +308,12 @@ compare_messages(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* One attempt, not sleeping for new messages. */
-static void
-read_once(const HmsReadRequest *request, HmsMessages *out)
+/*
+ * hms_read_once
+ *		One attempt to read, not sleeping for new messages.
+ */
+void
+hms_read_once(const HmsReadRequest *request, HmsMessages *out)
 {
 	Attempt		at = {.request = *request,.out = out};
 	bool		asynchronous = !request->no_ack;
@@ -355,145 +350,4 @@ read_once(const HmsReadRequest *request, HmsMessages *out)
 	}
 	if (request->acks && request->short_path)
 		hms_effects_late_flush();
-}
-
-/* A reader that waits. */
-typedef struct Sleeper
-{
-	HmsWaiter  *waiter;			/* NULL when the table is full: it polls */
-	const HmsGroup *group;
-	TimestampTz deadline;
-	TimestampTz due;			/* nearest due time of the group, for its first waiter */
-} Sleeper;
-
-/* How long to sleep; the first waiter of a group watches the clock for all. */
-static long
-sleep_ms(Sleeper *sleeper)
-{
-	long		ms = ms_until(sleeper->deadline);
-
-	if (sleeper->waiter == NULL)
-		return Min(ms, NO_SLOT_POLL_MS);
-	if (hms_wait_is_first(sleeper->waiter))
-	{
-		if (hms_wait_take_timer(sleeper->waiter))
-		{
-			sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
-			hms_wait_set_timer(sleeper->waiter, sleeper->due);
-		}
-		ms = Min(ms, FALLBACK_TICK_MS);
-		if (!TIMESTAMP_IS_NOEND(sleeper->due))
-			ms = Min(ms, TimestampDifferenceMilliseconds(HMS_NOW(), sleeper->due));
-	}
-	return Max(ms, 0);
-}
-
-/*
- * Sleep until there is a reason to look again or the deadline has passed: a
- * signal for us, the timer, or that we became the first waiter.
- */
-static void
-sleep_until_reason(Sleeper *sleeper)
-{
-	bool		was_first = sleeper->waiter != NULL && hms_wait_is_first(sleeper->waiter);
-
-	/* The look before may have changed what is due next. */
-	sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
-	if (sleeper->waiter != NULL)
-		hms_wait_set_timer(sleeper->waiter, sleeper->due);
-	for (;;)
-	{
-		int			rc;
-
-		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					   sleep_ms(sleeper), PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-		if ((rc & WL_TIMEOUT) != 0 || sleeper->waiter == NULL ||
-			hms_wait_take_signal(sleeper->waiter))
-			return;
-		if (!was_first && hms_wait_is_first(sleeper->waiter))
-			return;
-	}
-}
-
-/*
- * Read, and sleep while there is nothing, until the deadline.  The waiter is entered before the
- * look, so that a commit between look and sleep finds it.
- */
-static void
-read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *out)
-{
-	HmsStream	stream;
-	HmsGroup	group;
-	Sleeper		sleeper = {.group = &group,.deadline = deadline};
-	int64		incarnation;
-
-	hms_stream_by_name(request->stream, &stream);
-	hms_group_by_name(&stream, request->group, &group);
-	incarnation = group.incarnation;
-	sleeper.waiter = hms_wait_enter(stream.stream_id, incarnation);
-	for (;;)
-	{
-		read_once(request, out);
-		if (out->n > 0 || ms_until(deadline) <= 0)
-			break;
-		sleep_until_reason(&sleeper);
-
-		/* Dropped: an error.  Dropped and created again: not what we waited for either. */
-		hms_stream_by_name(request->stream, &stream);
-		hms_group_by_name(&stream, request->group, &group);
-		if (group.incarnation != incarnation)
-			ereport(ERROR,
-					(errcode(HMS_ERRCODE_UNKNOWN_GROUP),
-					 errmsg("consumer group \"%s\" of stream \"%s\" was dropped",
-							request->group, request->stream)));
-	}
-	if (sleeper.waiter != NULL)
-		hms_wait_leave(sleeper.waiter, out->n > 0);
-}
-
-void
-hms_read(const HmsReadRequest *request, HmsMessages *out)
-{
-	TimestampTz deadline = GetCurrentTimestamp() + request->wait_us;
-
-	read_once(request, out);
-	if (out->n == 0 && request->wait_us > 0)
-		read_waiting(request, deadline, out);
-}
-
-/* One look of wait(): raises when the stream or group is gone. */
-static bool
-look(const char *stream_name, const char *group_name, HmsStream *stream, HmsGroup *group)
-{
-	hms_stream_by_name(stream_name, stream);
-	hms_privilege_check(HMS_PRIV_CONSUME, stream->stream_id, stream->name);
-	hms_group_by_name(stream, group_name, group);
-	return hms_group_has_work(stream, group, HMS_NOW());
-}
-
-bool
-hms_wait_for_work(const char *stream_name, const char *group_name, int64 timeout_us,
-				  void (*commit) (void))
-{
-	HmsStream	stream;
-	HmsGroup	group;
-	Sleeper		sleeper = {.group = &group};
-	bool		found;
-
-	sleeper.deadline = GetCurrentTimestamp() + timeout_us;
-	found = look(stream_name, group_name, &stream, &group);
-	sleeper.waiter = hms_wait_enter(stream.stream_id, group.incarnation);
-	for (;;)
-	{
-		found = found || look(stream_name, group_name, &stream, &group);
-		if (found || ms_until(sleeper.deadline) <= 0)
-			break;
-		commit();
-		sleep_until_reason(&sleeper);
-	}
-	if (sleeper.waiter != NULL)
-		hms_wait_leave(sleeper.waiter, found);
-	return found;
 }

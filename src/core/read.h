@@ -42,12 +42,17 @@ extern void hms_messages_add(HmsMessages *messages, const HmsMessage *message);
  */
 extern void hms_read(const HmsReadRequest *request, HmsMessages *out);
 
+extern void hms_read_once(const HmsReadRequest *request, HmsMessages *out);
+
+/* Milliseconds from now to 'when', 0 if it has passed. */
+extern long hms_ms_until(TimestampTz when);
+
 /*
  * Sleep until there may be work for the group or timeout_us is over, committing
- * before each sleep through 'commit', so that no snapshot is held.  True when there may be work.
+ * before each sleep, so that no snapshot is held.  True when there may be work.  Raises 2D000 unless nonatomic.
  */
 extern bool hms_wait_for_work(const char *stream, const char *group, int64 timeout_us,
-							  void (*commit) (void));
+							  bool nonatomic);
 
 /* Claim due deliveries of a group; the first half of a read, in claim.c. */
 extern void hms_claim_due(const HmsStream *stream, const HmsGroup *group,

@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait.c
+ *	  Waiting for messages: read(wait => ...) and the procedure wait.
+ *
+ * Waiting readers sleep on shmem/wakeup.c: they enter first, then look, then
+ * sleep, so that a commit between look and sleep sets their latch.  The first
+ * waiter of a group also watches the clock for all of them: the nearest due
+ * time, and a probe each second for what no callback announces (COMMIT
+ * PREPARED, a lost signal).  The deadline is fixed when the call starts.
+ *
+ * A waiting SELECT keeps its statement's snapshot and so the xmin horizon; the
+ * procedure commits before it sleeps and holds none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+
+#include "core/privilege.h"
+#include "core/read.h"
+#include "core/tasks_core.h"
+#include "debug/debug_point.h"
+#include "shmem/wakeup.h"
+#include "storage/partman.h"
+
+#define FALLBACK_TICK_MS	1000
+#define NO_SLOT_POLL_MS		100
+
+/* A reader that waits. */
+typedef struct Sleeper
+{
+	HmsWaiter  *waiter;			/* NULL when the table is full: it polls */
+	const HmsGroup *group;
+	TimestampTz deadline;
+	TimestampTz due;			/* nearest due time of the group, for its first waiter */
+} Sleeper;
+
+/* How long to sleep; the first waiter of a group watches the clock for all. */
+static long
+sleep_ms(Sleeper *sleeper)
+{
+	long		ms = hms_ms_until(sleeper->deadline);
+
+	if (sleeper->waiter == NULL)
+		return Min(ms, NO_SLOT_POLL_MS);
+	if (hms_wait_is_first(sleeper->waiter))
+	{
+		if (hms_wait_take_timer(sleeper->waiter))
+		{
+			sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
+			hms_wait_set_timer(sleeper->waiter, sleeper->due);
+		}
+		ms = Min(ms, FALLBACK_TICK_MS);
+		if (!TIMESTAMP_IS_NOEND(sleeper->due))
+			ms = Min(ms, TimestampDifferenceMilliseconds(HMS_NOW(), sleeper->due));
+	}
+	return Max(ms, 0);
+}
+
+/*
+ * Sleep until there is a reason to look again or the deadline has passed: a
+ * signal for us, the timer, or that we became the first waiter.
+ */
+static void
+sleep_until_reason(Sleeper *sleeper)
+{
+	bool		was_first = sleeper->waiter != NULL && hms_wait_is_first(sleeper->waiter);
+
+	/* The look before may have changed what is due next. */
+	sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
+	if (sleeper->waiter != NULL)
+		hms_wait_set_timer(sleeper->waiter, sleeper->due);
+	for (;;)
+	{
+		int			rc;
+
+		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					   sleep_ms(sleeper), PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if ((rc & WL_TIMEOUT) != 0 || sleeper->waiter == NULL ||
+			hms_wait_take_signal(sleeper->waiter))
+			return;
+		if (!was_first && hms_wait_is_first(sleeper->waiter))
+			return;
+	}
+}
+
+/*
+ * Read, and sleep while there is nothing, until the deadline.  The waiter is entered before the
+ * look, so that a commit between look and sleep finds it.
+ */
+static void
+read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *out)
+{
+	HmsStream	stream;
+	HmsGroup	group;
+	Sleeper		sleeper = {.group = &group,.deadline = deadline};
+	int64		incarnation;
+
+	hms_stream_by_name(request->stream, &stream);
+	hms_group_by_name(&stream, request->group, &group);
+	incarnation = group.incarnation;
+	sleeper.waiter = hms_wait_enter(stream.stream_id, incarnation);
+	for (;;)
+	{
+		hms_read_once(request, out);
+		if (out->n > 0 || hms_ms_until(deadline) <= 0)
+			break;
+		sleep_until_reason(&sleeper);
+
+		/* Dropped: an error.  Dropped and created again: not what we waited for either. */
+		hms_stream_by_name(request->stream, &stream);
+		hms_group_by_name(&stream, request->group, &group);
+		if (group.incarnation != incarnation)
+			ereport(ERROR,
+					(errcode(HMS_ERRCODE_UNKNOWN_GROUP),
+					 errmsg("consumer group \"%s\" of stream \"%s\" was dropped",
+							request->group, request->stream)));
+	}
+	if (sleeper.waiter != NULL)
+		hms_wait_leave(sleeper.waiter, out->n > 0);
+}
+
+void
+hms_read(const HmsReadRequest *request, HmsMessages *out)
+{
+	TimestampTz deadline = GetCurrentTimestamp() + request->wait_us;
+
+	hms_read_once(request, out);
+	if (out->n == 0 && request->wait_us > 0)
+		read_waiting(request, deadline, out);
+}
+
+/* One look of wait(): raises when the stream or group is gone. */
+static bool
+look(const char *stream_name, const char *group_name, HmsStream *stream, HmsGroup *group)
+{
+	hms_stream_by_name(stream_name, stream);
+	hms_privilege_check(HMS_PRIV_CONSUME, stream->stream_id, stream->name);
+	hms_group_by_name(stream, group_name, group);
+	return hms_group_has_work(stream, group, HMS_NOW());
+}
+
+/*
+ * hms_wait_for_work
+ *		The procedure wait: true when there may be work.
+ */
+bool
+hms_wait_for_work(const char *stream_name, const char *group_name, int64 timeout_us,
+				  bool nonatomic)
+{
+	HmsStream	stream;
+	HmsGroup	group;
+	Sleeper		sleeper = {.group = &group};
+	bool		found;
+
+	sleeper.deadline = GetCurrentTimestamp() + timeout_us;
+	hms_procedure_begin(nonatomic);
+	found = look(stream_name, group_name, &stream, &group);
+	sleeper.waiter = hms_wait_enter(stream.stream_id, group.incarnation);
+	for (;;)
+	{
+		found = found || look(stream_name, group_name, &stream, &group);
+		if (found || hms_ms_until(sleeper.deadline) <= 0)
+			break;
+		hms_procedure_commit();
+		sleep_until_reason(&sleeper);
+	}
+	if (sleeper.waiter != NULL)
+		hms_wait_leave(sleeper.waiter, found);
+	hms_procedure_end();
+	return found;
+}
