@@ -23,6 +23,7 @@
 #include "replication/slot.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
 #include "storage/spin.h"
 #include "utils/backend_status.h"
 
@@ -166,7 +167,9 @@ oldest_prepared(FullTransactionId next, TransactionId *xid)
 		TransactionId proc_xid = *(volatile TransactionId *) &proc->xid;
 		int64		age = xid_age(proc_xid, next);
 
-		if (proc->databaseId == MyDatabaseId && age > oldest)
+		/* The entry keeps its xid after COMMIT PREPARED. */
+		if (proc->databaseId == MyDatabaseId && age > oldest &&
+			TransactionIdIsInProgress(proc_xid))
 		{
 			oldest = age;
 			*xid = proc_xid;
