@@ -179,6 +179,14 @@ hms_arg_array(FunctionCallInfo fcinfo, int argno, const char *argname,
 	return elements;
 }
 
+Jsonb *
+hms_arg_jsonb(FunctionCallInfo fcinfo, int argno, const char *argname)
+{
+	if (PG_ARGISNULL(argno))
+		null_argument(argname);
+	return PG_GETARG_JSONB_P(argno);
+}
+
 void
 hms_require_writable(const char *what)
 {

@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 #include "hms.h"
+#include "utils/jsonb.h"
 
 /* A name of a stream, group or consumer: not null (22004), 1..255 bytes (22023); palloc'd. */
 extern const char *hms_arg_name(FunctionCallInfo fcinfo, int argno, const char *argname);
@@ -37,6 +38,9 @@ extern bool hms_arg_bool(FunctionCallInfo fcinfo, int argno, const char *argname
  */
 extern Datum *hms_arg_array(FunctionCallInfo fcinfo, int argno, const char *argname,
 							Oid element_type, bool null_ok, int *n);
+
+/* A jsonb argument that must not be null (22004). */
+extern Jsonb *hms_arg_jsonb(FunctionCallInfo fcinfo, int argno, const char *argname);
 
 /* Raise 25006 on a standby or in a read-only transaction; 'what' is the function's name. */
 extern void hms_require_writable(const char *what);

@@ -152,7 +152,7 @@ hms_sql_publish_many(PG_FUNCTION_ARGS)
 	}
 	hms_publish(&stream, messages, n, now);
 
-	hms_srf_begin(fcinfo);
+	hms_srf_begin_scalar(fcinfo);
 	for (int i = 0; i < n; i++)
 	{
 		Datum		value = Int64GetDatum(messages[i].id);

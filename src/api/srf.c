@@ -22,6 +22,12 @@ hms_srf_begin(FunctionCallInfo fcinfo)
 }
 
 void
+hms_srf_begin_scalar(FunctionCallInfo fcinfo)
+{
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+}
+
+void
 hms_srf_put(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;

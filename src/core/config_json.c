@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * config_json.c
- *	  The jsonb objects that alter_stream(), alter_group() and alter_namespace() take.
+ *	  Configuration as arguments: the jsonb objects of alter_stream() and its siblings.
  *
  * Each caller has a table of the keys it knows.  Everything is checked before
  * anything is changed, and every refusal names its key with one SQLSTATE,
@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/numeric.h"
+#include "utils/timestamp.h"
 
 #include "core/config_json.h"
 #include "core/duration.h"
@@ -228,4 +229,24 @@ hms_config_json_parse(Jsonb *config, const HmsConfigKey *keys, int nkeys,
 		else if (token == WJB_VALUE)
 			read_value(&keys[current], &item, &values[current]);
 	}
+}
+
+void
+hms_config_mismatch(const char *kind, const char *name, const char *alter,
+					const char *option, const char *has, const char *asked)
+{
+	ereport(ERROR,
+			(errcode(HMS_ERRCODE_CONFIG_MISMATCH),
+			 errmsg("%s \"%s\" already exists with another configuration", kind, name),
+			 errdetail("Its option \"%s\" is %s, but %s was asked for.", option, has, asked),
+			 errhint("What can be changed is changed with hotmesh_stream.%s().", alter)));
+}
+
+char *
+hms_duration_text(int64 us)
+{
+	Interval	interval;
+
+	hms_duration_interval(us, &interval);
+	return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(&interval)));
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * config_json.h
- *	  The jsonb objects that alter_stream(), alter_group() and alter_namespace() take.
+ *	  Configuration as arguments: the jsonb objects of alter_stream() and its
+ *	  siblings, and the comparison that makes create_stream() and its siblings idempotent.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,5 +54,16 @@ extern bool hms_config_decode_interval(const char *text, Interval *out);
 
 /* Raise 22023: the value of a key 'must be' so and so. */
 extern void hms_config_json_refuse(const char *key, const char *must_be) pg_attribute_noreturn();
+
+/*
+ * Raise HMS_ERRCODE_CONFIG_MISMATCH: object 'name' exists, and its option is 'has', not 'asked' for.
+ * kind is "stream", "consumer group" or "namespace"; alter names the function that changes it.
+ */
+extern void hms_config_mismatch(const char *kind, const char *name, const char *alter,
+								const char *option, const char *has,
+								const char *asked) pg_attribute_noreturn();
+
+/* A duration as interval_out() shows it. */
+extern char *hms_duration_text(int64 us);
 
 #endif							/* HMS_CORE_CONFIG_JSON_H */

@@ -43,7 +43,7 @@ extern bool hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor 
  */
 extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group, Size *first_bytes);
 
-/* True when the message (id, stored xid) has been passed or is owed only through 'pending'. */
+/* True when the message (id, stored xid) was handed out: not behind pos, nor owed through 'pending'. */
 extern bool hms_cursor_passed(const HmsCursor *cursor, int priority, int64 id, HmsXid xid);
 
 /* Lowest id that the cursor still needs from the log; ids <= this minus one are done (deliveries apart). */

@@ -39,7 +39,7 @@ typedef enum HmsRowResult
  * direct writes would bypass.
  */
 extern void hms_writer_open(HmsWriter *writer, Oid relid);
-/* For a relation that the caller has opened already; closes only the indexes. */
+/* The same for a relation that the caller has opened; closing the writer closes it too. */
 extern void hms_writer_attach(HmsWriter *writer, Relation rel);
 /* Close; the table lock is kept until end of transaction unless 'release'. */
 extern void hms_writer_close(HmsWriter *writer, bool release);

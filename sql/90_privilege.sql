@@ -1,0 +1,8 @@
+-- Who may use what.  Functions are open to everybody and check the stream's
+-- privileges themselves; tables and sequences are closed.
+
+grant usage on schema hotmesh_stream to public;
+revoke all on all tables in schema hotmesh_stream from public;
+revoke all on all sequences in schema hotmesh_stream from public;
+revoke all on schema hotmesh_stream_data from public;
+grant select on hotmesh_stream.stat_stream, hotmesh_stream.stat_group to pg_monitor;
