@@ -329,7 +329,7 @@ hms_partman_default_rows(Oid default_relid)
 	HeapTuple	tuple;
 
 	hms_ddl_begin(&scope, false);
-	hms_ddl_execute("select pg_catalog.count(*) from (select 1 from %s limit %d) as some",
+	hms_ddl_execute("select pg_catalog.count(*) from (select 1 from %s limit %d) as sample",
 					qualified_name(default_relid), EXACT_DEFAULT_ROWS + 1);
 	rows = DatumGetInt64(hms_ddl_value(&isnull));
 	hms_ddl_end(&scope);
