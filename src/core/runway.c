@@ -65,13 +65,25 @@ has_partition(const HmsNamespace *ns, TimestampTz at)
 }
 
 /*
+ * The time at which a message published now would be put down: a clock that
+ * was stepped back stands still at the closed bound.
+ */
+static TimestampTz
+publishing_time(const HmsNamespace *ns, TimestampTz now)
+{
+	HmsLogSlot *slot = hms_log_attach(ns->log_relid, ns->namespace_id);
+
+	return slot == NULL ? now : Max(now, hms_log_closed_bound(slot));
+}
+
+/*
  * hms_retention_runway
  *		Create the next missing partition of now .. now + premake intervals.
  */
 HmsStep
 hms_retention_runway(const HmsNamespace *ns, TimestampTz now)
 {
-	TimestampTz at = now;
+	TimestampTz at = publishing_time(ns, now);
 
 	for (int i = 0; i <= ns->premake; i++)
 	{
@@ -142,7 +154,7 @@ hms_retention_heal(const HmsNamespace *ns, TimestampTz now)
 int
 hms_retention_runway_left(const HmsNamespace *ns, TimestampTz now)
 {
-	TimestampTz at = now;
+	TimestampTz at = publishing_time(ns, now);
 	TimestampTz lower;
 	int			count = 0;
 
