@@ -20,8 +20,8 @@
 #include "core/log_count.h"
 #include "core/log_merge.h"
 
-#define WINDOWS			32
-#define WINDOW_ROWS		500
+#define WINDOWS			128
+#define WINDOW_ROWS		128
 
 void
 hms_log_count_init(HmsLogCount *count, bool want_bytes)
