@@ -20,6 +20,11 @@ sql()
 	"$PSQL" -XAtq -v ON_ERROR_STOP=1 "$@"
 }
 
+table()
+{
+	"$PSQL" -Xq -v ON_ERROR_STOP=1 -P footer=off -c "$1"
+}
+
 # check FACT QUERY: QUERY must return no row
 check()
 {
@@ -92,11 +97,11 @@ check 'group handling handled every flight' "
 check 'no dead letter is left' "select id from hotmesh_stream.dead_letters('flights', 'handling')"
 
 echo 'stream_info:'
-sql -x -c "select stream, namespace, messages, bytes, first_id, last_id, groups from hotmesh_stream.stream_info('flights')" | sed 's/^/  /'
+table "select stream, namespace, messages, bytes, first_id, last_id, groups from hotmesh_stream.stream_info('flights')" | sed 's/^/  /'
 echo 'group_info:'
-sql -x -c "select consumer_group, lag, ready, leased, delayed, dead, redelivered, ack_floor, last_delivered_id from hotmesh_stream.group_info('flights')" | sed 's/^/  /'
+table "select consumer_group, lag, ready, leased, delayed, dead, redelivered, ack_floor, last_delivered_id from hotmesh_stream.group_info('flights')" | sed 's/^/  /'
 echo 'stat_group:'
-sql -x -c "select consumer_group, delivered, redelivered, acked, nacked, expired, dead, redriven from hotmesh_stream.stat_group order by 1" | sed 's/^/  /'
+table "select consumer_group, delivered, redelivered, acked, nacked, expired, dead, redriven from hotmesh_stream.stat_group order by 1" | sed 's/^/  /'
 echo 'latency of a blocking read:'
 bench/latency.pl 200 | sed 's/^/  /'
 

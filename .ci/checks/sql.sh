@@ -15,7 +15,7 @@ refuse()
 
 refuse 'install files create, they never replace' 'create or replace'
 refuse 'keywords are lower case' '^ *(CREATE|ALTER|DROP|COMMENT|GRANT|REVOKE|SELECT|INSERT|RETURNS|LANGUAGE|AS|SET)\b'
-refuse 'order: language c volatile|stable parallel unsafe' '^language c( (volatile|stable|immutable))?( strict)?( parallel| *$)(safe|restricted)?$'
+refuse 'order: language c volatile parallel unsafe (procedures: language c)' '^language c( .*)? (strict|parallel (safe|restricted)|stable|immutable)|^language c (parallel unsafe|volatile)$'
 refuse 'security definer needs a sentence in 90_privilege.sql' 'security definer'
 refuse 'no tabs' '	'
 refuse 'no strict functions: a null argument gets an error that names it' '\bstrict\b'
