@@ -25,7 +25,7 @@ returns integer
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_ack';
 comment on function hotmesh_stream.ack(text, text, text[]) is
-'acknowledges deliveries and returns how many were really settled: a receipt whose hand-out is over counts 0. A bare message id settles the current delivery. Errors: HM001 malformed receipt (none is settled), HM002, HM003, 42501, 0A000 in SERIALIZABLE, 22023 empty array, 22004 null';
+'acknowledges deliveries and returns how many were really settled: a receipt whose hand-out is over counts 0. A bare message id settles the current delivery; a null array settles nothing, as array_agg() gives it for an empty read. Errors: HM001 malformed receipt (none is settled), HM002, HM003, 42501, 0A000 in SERIALIZABLE, 22023 empty array, 22004 null element';
 
 create function hotmesh_stream.nack(
     stream         text,

@@ -31,4 +31,13 @@ typedef bool HmsUpdateIndexes;
 #define hms_make_json_lex(json)	makeJsonLexContext((json), false)
 #endif
 
+/* ExecutorRun() lost its last argument in 18. */
+#if PG_VERSION_NUM >= 180000
+#define HMS_EXECUTE_ONCE_PARAM
+#define HMS_EXECUTE_ONCE_ARG
+#else
+#define HMS_EXECUTE_ONCE_PARAM	, bool execute_once
+#define HMS_EXECUTE_ONCE_ARG	, execute_once
+#endif
+
 #endif							/* HMS_COMPAT_H */

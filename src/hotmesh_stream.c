@@ -17,6 +17,7 @@
 #include "utils/guc.h"
 
 #include "debug/debug_point.h"
+#include "api/short_path.h"
 #include "guc.h"
 #include "hms.h"
 #include "hooks/utility.h"
@@ -46,5 +47,6 @@ _PG_init(void)
 	hms_shmem_install_hooks();
 	hms_xact_install_hooks();
 	hms_utility_install_hooks();
+	hms_short_path_install_hook();
 	hms_launcher_register();
 }

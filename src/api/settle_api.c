@@ -47,15 +47,16 @@ settle(FunctionCallInfo fcinfo, const char *what, const HmsSettle *how)
 	hms_shmem_require();
 	hms_require_writable(what);
 	hms_refuse_serializable(what);
-	elements = hms_arg_array(fcinfo, 2, "receipts", TEXTOID, false, &n);
-	receipts = palloc(sizeof(HmsReceipt) * n);
+	/* array_agg() over a read that found nothing is null: there is nothing to settle. */
+	elements = hms_arg_array(fcinfo, 2, "receipts", TEXTOID, true, &n);
+	receipts = palloc(sizeof(HmsReceipt) * Max(n, 1));
 	for (int i = 0; i < n; i++)
 		hms_receipt_parse(TextDatumGetCString(elements[i]), &receipts[i]);
 
 	hms_stream_by_name(stream_name, &stream);
 	hms_privilege_check(HMS_PRIV_CONSUME, stream.stream_id, stream.name);
 	hms_group_by_name(&stream, group_name, &group);
-	settled = hms_settle(&stream, &group, receipts, n, how, HMS_NOW());
+	settled = n <= 0 ? 0 : hms_settle(&stream, &group, receipts, n, how, HMS_NOW());
 	pfree(receipts);
 	return settled;
 }

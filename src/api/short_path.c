@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -30,6 +31,43 @@
 
 #include "api/short_path.h"
 #include "hms.h"
+#include "hms_compat.h"
+
+/* The innermost statement that the executor runs, and how many rows it was asked for (0 = all). */
+static const PlannedStmt *running_statement = NULL;
+static uint64 running_limit = 0;
+static ExecutorRun_hook_type previous_executor_run = NULL;
+
+/* A portal fetched in parts tells nobody but the executor: note the limit. */
+static void
+note_run(QueryDesc *query, ScanDirection direction, uint64 count HMS_EXECUTE_ONCE_PARAM)
+{
+	const PlannedStmt *outer_statement = running_statement;
+	uint64		outer_limit = running_limit;
+
+	running_statement = query->plannedstmt;
+	running_limit = count;
+	PG_TRY();
+	{
+		if (previous_executor_run)
+			previous_executor_run(query, direction, count HMS_EXECUTE_ONCE_ARG);
+		else
+			standard_ExecutorRun(query, direction, count HMS_EXECUTE_ONCE_ARG);
+	}
+	PG_FINALLY();
+	{
+		running_statement = outer_statement;
+		running_limit = outer_limit;
+	}
+	PG_END_TRY();
+}
+
+void
+hms_short_path_install_hook(void)
+{
+	previous_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = note_run;
+}
 
 /* The statement that this portal runs, if it is the only one and runs to its end in one go. */
 static PlannedStmt *
@@ -45,11 +83,13 @@ portal_statement(FunctionCallInfo fcinfo)
 	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo) || rsinfo->econtext == NULL ||
 		rsinfo->econtext->ecxt_estate == NULL)
 		return NULL;
-	if (portal == NULL || portal->strategy != PORTAL_ONE_SELECT || !portal->run_once ||
+	if (portal == NULL || portal->strategy != PORTAL_ONE_SELECT ||
 		(portal->cursorOptions & CURSOR_OPT_HOLD) != 0 || list_length(portal->stmts) != 1)
 		return NULL;
 
 	statement = rsinfo->econtext->ecxt_estate->es_plannedstmt;
+	if (statement != running_statement || running_limit != 0)
+		return NULL;
 	if (statement != linitial(portal->stmts) || statement->commandType != CMD_SELECT ||
 		statement->hasModifyingCTE || statement->subplans != NIL || statement->rowMarks != NIL)
 		return NULL;

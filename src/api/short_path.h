@@ -17,4 +17,7 @@
  */
 extern bool hms_short_path(FunctionCallInfo fcinfo, bool *acks);
 
+/* Watch how many rows the executor is asked for; call from _PG_init. */
+extern void hms_short_path_install_hook(void);
+
 #endif							/* HMS_API_SHORT_PATH_H */
