@@ -10,7 +10,8 @@
  * 2. ids are taken from the sequence;
  * 3. published_at = max(clock, closed bound) chooses the leaf;
  * 4. the slot's 'newest' (or 'default used') is raised;
- * 5. the leaf is locked, RowExclusiveLock to the end of the transaction;
+ * 5. the leaf is locked, RowExclusiveLock to the end of the transaction (the default
+ *	  partition only for the call, so that healing can go on beside us);
  * 6. bound and leaf are checked again: a partition that was sealed, healed or dropped
  *	  before we had the lock sends us back to 3;
  * 7. rows and index entries are written.
@@ -75,7 +76,8 @@ find_leaf(const HmsStream *stream, TimestampTz clock, TimestampTz *published_at)
 
 /* Steps 3 to 6: the leaf's relation, locked; published_at is final. */
 static Relation
-lock_leaf(const HmsStream *stream, TimestampTz clock, TimestampTz *published_at)
+lock_leaf(const HmsStream *stream, TimestampTz clock, TimestampTz *published_at,
+		  bool *is_default)
 {
 	HmsLeaf		leaf = find_leaf(stream, clock, published_at);
 
@@ -87,6 +89,7 @@ lock_leaf(const HmsStream *stream, TimestampTz clock, TimestampTz *published_at)
 		CHECK_FOR_INTERRUPTS();
 		LockRelationOid(leaf.relid, RowExclusiveLock);
 		again = find_leaf(stream, clock, published_at);
+		*is_default = again.is_default;
 		if (again.relid == leaf.relid)
 			return table_open(leaf.relid, NoLock);
 		UnlockRelationOid(leaf.relid, RowExclusiveLock);
@@ -129,8 +132,8 @@ fill_slot(TupleTableSlot *slot, const HmsStream *stream, HmsXid xid,
 
 /* Step 7, in chunks that reuse their slots. */
 static void
-write_rows(Relation rel, const HmsStream *stream, HmsXid xid, TimestampTz published_at,
-		   const HmsNewMessage *messages, int nmessages)
+write_rows(Relation rel, bool is_default, const HmsStream *stream, HmsXid xid,
+		   TimestampTz published_at, const HmsNewMessage *messages, int nmessages)
 {
 	TupleTableSlot *slots[APPEND_CHUNK];
 	int			nslots = Min(APPEND_CHUNK, nmessages);
@@ -150,7 +153,7 @@ write_rows(Relation rel, const HmsStream *stream, HmsXid xid, TimestampTz publis
 	}
 	for (int i = 0; i < nslots; i++)
 		ExecDropSingleTupleTableSlot(slots[i]);
-	hms_writer_close(&writer, false);
+	hms_writer_close(&writer, is_default);
 
 	/* Our own reads in this transaction see them. */
 	CommandCounterIncrement();
@@ -169,14 +172,15 @@ hms_log_append(const HmsStream *stream, HmsNewMessage *messages, int nmessages,
 	HmsXid		xid = hms_xid_own();	/* before the ids: see cursor.c */
 	Oid			sequence = hms_relset()->message_id_seq;
 	TimestampTz published_at;
+	bool		is_default;
 	Relation	rel;
 
 	for (int i = 0; i < nmessages; i++)
 		messages[i].id = hms_sequence_next(sequence);
 	HMS_DEBUG_POINT("publish-after-ids");
 
-	rel = lock_leaf(stream, clock, &published_at);
-	write_rows(rel, stream, xid, published_at, messages, nmessages);
+	rel = lock_leaf(stream, clock, &published_at, &is_default);
+	write_rows(rel, is_default, stream, xid, published_at, messages, nmessages);
 }
 
 /*
@@ -201,7 +205,8 @@ hms_log_restore(const HmsStream *stream, const HmsMessage *message, TimestampTz 
 		.key = PointerGetDatum(message->key)
 	};
 	TimestampTz published_at;
-	Relation	rel = lock_leaf(stream, clock, &published_at);
+	bool		is_default;
+	Relation	rel = lock_leaf(stream, clock, &published_at, &is_default);
 
-	write_rows(rel, stream, xid, published_at, &copy, 1);
+	write_rows(rel, is_default, stream, xid, published_at, &copy, 1);
 }
