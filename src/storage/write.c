@@ -191,6 +191,11 @@ hms_delete_row(Relation rel, ItemPointer tid, Snapshot snapshot)
 	HMS_DEBUG_POINT("settle-before-delete");
 	result = table_tuple_delete(rel, tid, GetCurrentCommandId(true), snapshot,
 								InvalidSnapshot, false, &failure, false);
+
+	/* A row that we locked or claimed ourselves counts as being modified, too: nothing to wait for. */
+	if (result == TM_BeingModified && TransactionIdIsCurrentTransactionId(failure.xmax))
+		result = table_tuple_delete(rel, tid, GetCurrentCommandId(true), snapshot,
+									InvalidSnapshot, true, &failure, false);
 	switch (result)
 	{
 		case TM_Ok:
