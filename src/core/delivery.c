@@ -18,13 +18,17 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "access/tableam.h"
 #include "miscadmin.h"
 
 #include "core/delivery.h"
 #include "shmem/effects.h"
 #include "storage/relset.h"
+
+#define TOKENS_AT_A_TIME	128
+
+/* Rows formed and inserted at a time. */
+#define WRITE_CHUNK			64
 
 struct HmsDeliveryBatch
 {
@@ -110,14 +114,32 @@ hms_delivery_due_after(const HmsGroup *group, int attempts, TimestampTz lease_un
 	return lease_until + hms_group_backoff_us(group, attempts);
 }
 
+/*
+ * 64 random bits.  The generator is asked for many at a time: a call costs more
+ * than the bits.
+ */
+static int64
+random_token(void)
+{
+	static int64 tokens[TOKENS_AT_A_TIME];
+	static int	left = 0;
+
+	if (left == 0)
+	{
+		if (!pg_strong_random(tokens, sizeof(tokens)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random receipt")));
+		left = TOKENS_AT_A_TIME;
+	}
+	return tokens[--left];
+}
+
 void
 hms_delivery_lease(HmsDelivery *delivery, const HmsGroup *group, TimestampTz now,
 				   int64 ack_wait_us, struct varlena *consumer)
 {
-	if (!pg_strong_random(&delivery->token, sizeof(delivery->token)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate a random receipt")));
+	delivery->token = random_token();
 	delivery->has_token = true;
 	delivery->attempts++;
 	delivery->lease_until = now + ack_wait_us;
@@ -170,47 +192,35 @@ hms_delivery_add_due(HmsDeliveryBatch *batch, TupleTableSlot *slot, TimestampTz 
 int
 hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due)
 {
+	TupleTableSlot *slots[WRITE_CHUNK];
+	int			nslots = Min(WRITE_CHUNK, batch->nrows);
 	HmsWriter	writer;
-	TupleTableSlot **slots;
 
 	*lowest_due = DT_NOEND;
 	if (batch->nrows == 0)
 		return 0;
 
 	hms_writer_open(&writer, hms_relset()->delivery_rel);
-	slots = palloc(sizeof(TupleTableSlot *) * batch->nrows);
-	for (int i = 0; i < batch->nrows; i++)
-	{
+	for (int i = 0; i < nslots; i++)
 		slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(writer.rel), &TTSOpsVirtual);
-		hms_delivery_fill(slots[i], &batch->rows[i]);
-		*lowest_due = Min(*lowest_due, batch->rows[i].due_at);
+	for (int done = 0; done < batch->nrows; done += WRITE_CHUNK)
+	{
+		int			n = Min(WRITE_CHUNK, batch->nrows - done);
+
+		for (int i = 0; i < n; i++)
+		{
+			hms_delivery_fill(slots[i], &batch->rows[done + i]);
+			*lowest_due = Min(*lowest_due, batch->rows[done + i].due_at);
+		}
+		hms_insert_many(&writer, slots, n);
 	}
-	hms_insert_many(&writer, slots, batch->nrows);
-	for (int i = 0; i < batch->nrows; i++)
+	for (int i = 0; i < nslots; i++)
 		ExecDropSingleTupleTableSlot(slots[i]);
 	hms_writer_close(&writer, false);
 
 	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
 		hms_delivery_note_due(batch->group->incarnation, level, *lowest_due);
 	return batch->nrows;
-}
-
-bool
-hms_delivery_find(HmsScan *scan, bool *open, Relation rel, Snapshot snapshot,
-				  int64 incarnation, int64 id)
-{
-	ScanKeyData keys[2];
-
-	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, incarnation);
-	hms_key_int8(&keys[1], 2, BTEqualStrategyNumber, id);
-	if (*open)
-		hms_scan_restart(scan, 2, keys);
-	else
-		hms_scan_begin(scan, rel, hms_relset()->delivery_id_idx, snapshot, 2, keys);
-	*open = true;
-
-	/* The newest version of a row has the highest TID under a held snapshot. */
-	return hms_scan_next(scan, BackwardScanDirection);
 }
 
 void

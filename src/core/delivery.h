@@ -65,10 +65,6 @@ extern void hms_delivery_add(HmsDeliveryBatch *batch, const HmsDelivery *deliver
 /* Insert them; notes their due times as effects; *lowest_due is DT_NOEND without rows.  Returns the count. */
 extern int	hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due);
 
-/* Position a scan of (incarnation, id) on one delivery; the scan is begun at first use (*open). */
-extern bool hms_delivery_find(HmsScan *scan, bool *open, Relation rel, Snapshot snapshot,
-							  int64 incarnation, int64 id);
-
 /* Note that a row due at 'due_at' was written. */
 extern void hms_delivery_note_due(int64 incarnation, int priority, TimestampTz due_at);
 /* Note that a row is about to be updated or deleted: it comes back when we roll back. */

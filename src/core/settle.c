@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -29,6 +30,9 @@
 #include "storage/relset.h"
 
 #define TOKEN_DIGITS	16
+
+/* Rows passed over before the scan is positioned anew. */
+#define MAX_SKIPPED_ROWS	8
 
 /* One call. */
 typedef struct Settling
@@ -232,39 +236,104 @@ settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
 	return true;
 }
 
+/* Next visible delivery and its id; false at the end of the group. */
+static bool
+next_row(HmsScan *scan, int64 *id)
+{
+	bool		isnull;
+
+	if (!hms_scan_next(scan, ForwardScanDirection))
+		return false;
+	*id = DatumGetInt64(slot_getattr(scan->slot, HMS_DELIVERY_ID, &isnull));
+	return true;
+}
+
+static int
+compare_receipts(const void *a, const void *b)
+{
+	const HmsReceipt *x = a;
+	const HmsReceipt *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Position the scan on the deliveries of a group from 'id' upwards. */
+static void
+scan_from(Settling *s, HmsScan *scan, bool *open, int64 id)
+{
+	ScanKeyData keys[2];
+
+	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, s->group->incarnation);
+	hms_key_int8(&keys[1], 2, BTGreaterEqualStrategyNumber, id);
+	if (*open)
+		hms_scan_restart(scan, 2, keys);
+	else
+		hms_scan_begin(scan, s->writer.rel, hms_relset()->delivery_id_idx,
+					   s->snapshot, 2, keys);
+	*open = true;
+}
+
+/*
+ * Settle sorted receipts in one pass over the index: the hand-outs of a batch
+ * mostly stand side by side.  Where they do not, the scan is positioned anew.
+ */
+static int
+settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
+{
+	HmsScan		scan;
+	bool		open = false;
+	bool		have_row = false;
+	int64		row_id = 0;
+	int			settled = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			skipped = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		while (have_row && row_id < receipts[i].id && skipped++ < MAX_SKIPPED_ROWS)
+			have_row = next_row(&scan, &row_id);
+		if (!open || (have_row && row_id < receipts[i].id))
+		{
+			scan_from(s, &scan, &open, receipts[i].id);
+			have_row = next_row(&scan, &row_id);
+		}
+
+		/* A receipt given twice finds its row changed by ourselves: settled once. */
+		if (have_row && row_id == receipts[i].id && settle_row(s, scan.slot, &receipts[i]))
+			settled++;
+	}
+	if (open)
+		hms_scan_end(&scan);
+	return settled;
+}
+
 int
 hms_settle(const HmsStream *stream, const HmsGroup *group,
 		   const HmsReceipt *receipts, int nreceipts,
 		   const HmsSettle *how, TimestampTz now)
 {
 	Settling	s = {.stream = stream,.group = group,.how = how,.now = now};
-	HmsScan		scan;
-	bool		open = false;
-	int			settled = 0;
+	HmsReceipt *sorted = palloc(sizeof(HmsReceipt) * nreceipts);
+	int			settled;
+
+	memcpy(sorted, receipts, sizeof(HmsReceipt) * nreceipts);
+	qsort(sorted, nreceipts, sizeof(HmsReceipt), compare_receipts);
 
 	hms_writer_open(&s.writer, hms_relset()->delivery_rel);
 	s.locked = table_slot_create(s.writer.rel, NULL);
 	s.fresh = MakeSingleTupleTableSlot(RelationGetDescr(s.writer.rel), &TTSOpsVirtual);
 	s.snapshot = RegisterSnapshot(GetLatestSnapshot());
-
-	/* A receipt given twice finds its row changed by ourselves: settled once. */
-	for (int i = 0; i < nreceipts; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (hms_delivery_find(&scan, &open, s.writer.rel, s.snapshot,
-							  group->incarnation, receipts[i].id) &&
-			settle_row(&s, scan.slot, &receipts[i]))
-			settled++;
-	}
-	if (open)
-		hms_scan_end(&scan);
+	settled = settle_sorted(&s, sorted, nreceipts);
 	UnregisterSnapshot(s.snapshot);
 	ExecDropSingleTupleTableSlot(s.fresh);
 	ExecDropSingleTupleTableSlot(s.locked);
 	hms_writer_close(&s.writer, false);
+
 	if (settled < nreceipts)
 		hms_effects_count_group(group->group_id, HMS_GROUP_LOST_SETTLES, nreceipts - settled);
 	if (settled > 0)
 		CommandCounterIncrement();
+	pfree(sorted);
 	return settled;
 }
