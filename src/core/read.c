@@ -193,12 +193,14 @@ read_inline(Attempt *at)
 {
 	HmsAdvanceResult result;
 	bool		waiting = false;
+	bool		took_cursor = false;
 
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (advance_inline(at, waiting, &result))
 		{
+			took_cursor = true;
 			if (at->out->n > 0 || result == HMS_ADVANCE_NOTHING_LEFT)
 				break;
 			continue;			/* it met delayed messages only: go on */
@@ -219,8 +221,13 @@ read_inline(Attempt *at)
 		if (claim_more(at) || !hms_cursor_has_work(&at->stream, &at->group, NULL))
 			break;
 	}
-	if (waiting)
-		hms_cursor_wait_cancel(at->slot);
+	if (!waiting)
+		return;
+	hms_cursor_wait_cancel(at->slot);
+
+	/* The release that woke us was for one waiter: the next one may have our turn. */
+	if (!took_cursor)
+		hms_cursor_released(at->slot);
 }
 
 /* The way through the advancer; false when there is none and inline must do. */
