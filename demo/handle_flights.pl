@@ -3,7 +3,7 @@
 # handle_flights NAME [stall]: a consumer in lease mode
 #
 # Takes up to 10 flights under a lease, handles each in a transaction of its own
-# step, and acks them together.  A flight to Kahului (OGG) cannot be handled until
+# step, and acks them together.  A flight to Washington (DCA) cannot be handled until
 # table repaired has a row: it is nacked with the reason.  With "stall" it stops
 # for ever while it holds its third batch, and says so in table stalled.  Ends when
 # the publisher has finished and the group owes nothing.
@@ -58,7 +58,7 @@ sub handle
 	{
 		my ($id, $receipt, $delivery_count, $destination, $delay) = @$flight;
 
-		if ($destination eq 'OGG' && !$repaired)
+		if ($destination eq 'DCA' && !$repaired)
 		{
 			push @bad, Psql::literal($receipt);
 			next;
@@ -74,7 +74,7 @@ sub handle
 	$refused += $session->value(
 		"select hotmesh_stream.nack('flights', 'handling', array["
 		  . join(', ', @bad)
-		  . q{], error => '{"reason": "no gate at OGG"}')})
+		  . q{], error => '{"reason": "no gate at DCA"}')})
 	  if @bad;
 	return;
 }

@@ -73,8 +73,8 @@ for pid in "${consumers[@]}"; do wait "$pid"; done
 echo 'dead letters of group handling:'
 sql -F ', ' -c "select count(*) || ' flights', reason, 'last error ' || max(last_error ->> 'reason'), 'after ' || max(delivery_count) || ' attempts'
 	from hotmesh_stream.dead_letters('flights', 'handling', max_messages => 1000) group by reason" | sed 's/^/  /'
-check 'the dead letters are the flights to OGG' "
-	select line from (select line::text from flight_source where line ->> 'destination' = 'OGG') f
+check 'the dead letters are the flights to DCA' "
+	select line from (select line::text from flight_source where line ->> 'destination' = 'DCA') f
 	full join (select payload::text as line from hotmesh_stream.dead_letters('flights', 'handling', max_messages => 1000)) d using (line)
 	where f is null or d is null"
 
