@@ -28,16 +28,18 @@ PG_FUNCTION_INFO_V1(hms_sql_drop_group);
 static HmsDeliverPolicy
 deliver_policy_arg(FunctionCallInfo fcinfo, int argno)
 {
-	char	   *word = PG_ARGISNULL(argno) ? "all" : text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	HmsDeliverPolicy policy;
+	char	   *word;
 
-	if (strcmp(word, "all") == 0)
+	if (PG_ARGISNULL(argno))
 		return HMS_DELIVER_ALL;
-	if (strcmp(word, "new") == 0)
-		return HMS_DELIVER_NEW;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown deliver policy \"%s\"", word),
-			 errhint("Use \"all\" or \"new\".")));
+	word = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	if (!hms_deliver_policy_parse(word, &policy))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized deliver policy \"%s\"", word),
+				 errhint("The policies are \"all\" and \"new\".")));
+	return policy;
 }
 
 /* The backoff array; null = no pauses. */

@@ -13,9 +13,10 @@
 #include "utils/jsonb.h"
 
 #include "api/args.h"
+#include "core/namespace.h"
 #include "core/stream.h"
+#include "shmem/shmem.h"
 
-#define DEFAULT_NAMESPACE			"default"
 #define DEFAULT_MAX_MESSAGE_BYTES	1048576
 
 PG_FUNCTION_INFO_V1(hms_sql_create_stream);
@@ -30,11 +31,12 @@ hms_sql_create_stream(PG_FUNCTION_ARGS)
 {
 	HmsStreamOptions options;
 
+	hms_shmem_require();
 	hms_require_writable("create_stream()");
 	options.name = hms_arg_name(fcinfo, 0, "stream");
 	options.namespace_name = hms_arg_name_or_null(fcinfo, 1, "namespace");
 	if (options.namespace_name == NULL)
-		options.namespace_name = DEFAULT_NAMESPACE;
+		options.namespace_name = HMS_DEFAULT_NAMESPACE;
 	options.max_message_bytes = hms_arg_int(fcinfo, 2, "max_message_bytes",
 											DEFAULT_MAX_MESSAGE_BYTES, 1, HMS_MAX_MESSAGE_BYTES);
 	options.delay_us = hms_arg_interval_us(fcinfo, 3, "delay", 0);
@@ -61,6 +63,7 @@ hms_sql_alter_stream(PG_FUNCTION_ARGS)
 Datum
 hms_sql_drop_stream(PG_FUNCTION_ARGS)
 {
+	hms_shmem_require();
 	hms_require_writable("drop_stream()");
 	PG_RETURN_BOOL(hms_stream_drop(hms_arg_name(fcinfo, 0, "stream")));
 }

@@ -151,7 +151,9 @@ read_value(const HmsConfigKey *key, const JsonbValue *value, HmsConfigValue *out
 	if (value->type == jbvNull)
 	{
 		if (!key->nullable)
-			hms_config_json_refuse(key->name, "other than null");
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("configuration key \"%s\" must not be null", key->name)));
 		out->isnull = true;
 		return;
 	}

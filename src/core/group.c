@@ -27,6 +27,7 @@
 #include "core/group.h"
 #include "core/rows.h"
 #include "core/stream.h"
+#include "debug/debug_point.h"
 #include "shmem/effects.h"
 #include "storage/config.h"
 #include "storage/relset.h"
@@ -197,7 +198,7 @@ insert_group(const HmsStream *stream, const HmsGroupOptions *options)
 	values[HMS_GROUP_COL_DELIVER_POLICY - 1] =
 		CStringGetTextDatum(hms_deliver_policy_word(options->deliver_policy));
 	values[HMS_GROUP_COL_START_ID - 1] = Int64GetDatum(start_id);
-	values[HMS_GROUP_COL_CREATED_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[HMS_GROUP_COL_CREATED_AT - 1] = TimestampTzGetDatum(HMS_NOW());
 	hms_config_insert(hms_relset()->group_rel, values, nulls);
 }
 

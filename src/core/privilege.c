@@ -14,8 +14,8 @@
  * (hms_config_generation) or a role or membership does (syscache callbacks).
  *
  * Changes of one stream's grants are serialised by the lock of its id.  Rows
- * are not in pg_shdepend: DROP ROLE deletes those of its database through a hook,
- * and hms_privilege_forget_missing_roles() the rest.
+ * are not in pg_shdepend: they are deleted by the housekeeper, which a DROP ROLE
+ * in the same database starts, and cannot give anybody anything meanwhile.
  *
  *-------------------------------------------------------------------------
  */

@@ -30,8 +30,10 @@ extern void hms_privilege_check_info(int32 stream_id, const char *stream_name);
 
 extern void hms_privilege_grant(int32 stream_id, HmsPrivilege privilege, Oid role);
 extern bool hms_privilege_revoke(int32 stream_id, HmsPrivilege privilege, Oid role);
+
 /* The creator of a stream gets all three, unless it may do everything anyway. */
 extern void hms_privilege_grant_creator(int32 stream_id);
+
 /* Delete the rows of a dropped stream / of roles that no longer exist. */
 extern void hms_privilege_forget_stream(int32 stream_id);
 extern int	hms_privilege_forget_missing_roles(void);

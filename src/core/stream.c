@@ -25,6 +25,7 @@
 #include "core/namespace.h"
 #include "core/rows.h"
 #include "core/stream.h"
+#include "debug/debug_point.h"
 #include "shmem/counters.h"
 #include "shmem/effects.h"
 #include "storage/config.h"
@@ -84,7 +85,7 @@ hold_namespace(const char *name)
 {
 	HmsNamespace ns;
 
-	(void) hms_namespace_ensure(name);
+	hms_namespace_ensure(name);
 	hms_config_lock_shared(hms_relset()->namespace_rel, name);
 	if (!hms_namespace_find(name, &ns))
 		ereport(ERROR,
@@ -108,7 +109,7 @@ insert_stream(const HmsStreamOptions *options, int32 namespace_id)
 	values[HMS_STREAM_COL_NAME - 1] = CStringGetTextDatum(options->name);
 	values[HMS_STREAM_COL_MAX_MESSAGE_BYTES - 1] = Int32GetDatum(options->max_message_bytes);
 	values[HMS_STREAM_COL_DELAY - 1] = IntervalPGetDatum(&delay);
-	values[HMS_STREAM_COL_CREATED_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[HMS_STREAM_COL_CREATED_AT - 1] = TimestampTzGetDatum(HMS_NOW());
 	hms_config_insert(hms_relset()->stream_rel, values, nulls);
 	return stream_id;
 }
@@ -170,7 +171,7 @@ lock_stream(const char *name, bool exclusive, HmsPrivilege privilege, HmsStream 
 void
 hms_stream_hold(const char *name, HmsPrivilege privilege, HmsStream *out)
 {
-	/* hms_stream_by_name() raises, unless the stream was created this instant. */
+	/* Raises, unless the stream was created this instant. */
 	while (!lock_stream(name, false, privilege, out))
 		hms_stream_by_name(name, out);
 }
