@@ -13,6 +13,7 @@
 
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "guc.h"
@@ -129,6 +130,9 @@ void
 hms_define_gucs(void)
 {
 	define_session_gucs();
-	define_size_gucs();
+
+	/* PostgreSQL refuses to define these later; without preloading nothing reads them. */
+	if (process_shared_preload_libraries_in_progress)
+		define_size_gucs();
 	define_worker_gucs();
 }

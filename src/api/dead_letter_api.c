@@ -18,7 +18,6 @@
 #include "core/dead_letter_admin.h"
 #include "core/privilege.h"
 #include "core/stream_cache.h"
-#include "shmem/shmem.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_dead_letters);
 PG_FUNCTION_INFO_V1(hms_sql_discard_dead_letters);
@@ -159,7 +158,6 @@ hms_sql_redrive(PG_FUNCTION_ARGS)
 	int			max_messages;
 
 	hms_require_writable("redrive()");
-	hms_shmem_require();
 	ids = ids_argument(fcinfo, 2, &nids);
 	max_messages = hms_arg_int(fcinfo, 3, "max_messages", 100, 1, HMS_MAX_BATCH);
 	to_name = hms_arg_name_or_null(fcinfo, 4, "to_stream");

@@ -16,7 +16,6 @@
 
 #include "api/args.h"
 #include "core/group.h"
-#include "shmem/shmem.h"
 
 #define DEFAULT_ACK_WAIT_US				(30 * USECS_PER_SEC)
 #define DEFAULT_DEAD_LETTER_RETENTION_US	(14 * USECS_PER_DAY)
@@ -70,7 +69,6 @@ hms_sql_create_group(PG_FUNCTION_ARGS)
 	const char *stream = hms_arg_name(fcinfo, 0, "stream");
 	HmsGroupOptions options = {0};
 
-	hms_shmem_require();
 	hms_require_writable("create_group()");
 	options.name = hms_arg_name(fcinfo, 1, "consumer_group");
 	options.deliver_policy = deliver_policy_arg(fcinfo, 2);
@@ -104,7 +102,6 @@ hms_sql_drop_group(PG_FUNCTION_ARGS)
 {
 	const char *stream = hms_arg_name(fcinfo, 0, "stream");
 
-	hms_shmem_require();
 	hms_require_writable("drop_group()");
 	PG_RETURN_BOOL(hms_group_drop(stream, hms_arg_name(fcinfo, 1, "consumer_group")));
 }

@@ -16,7 +16,6 @@
 #include "core/log_admin.h"
 #include "core/privilege.h"
 #include "core/stream_cache.h"
-#include "shmem/shmem.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_messages);
 PG_FUNCTION_INFO_V1(hms_sql_delete_messages);
@@ -52,7 +51,6 @@ hms_sql_messages(PG_FUNCTION_ARGS)
 	HmsLogQuery query;
 	HmsStream	stream;
 
-	hms_shmem_require();
 	query.from_id = hms_arg_int8(fcinfo, 1, "from_id", 1, PG_INT64_MIN, PG_INT64_MAX);
 	query.to_id = hms_arg_int8(fcinfo, 2, "to_id", PG_INT64_MAX, PG_INT64_MIN, PG_INT64_MAX);
 	query.from_time = PG_ARGISNULL(3) ? DT_NOBEGIN : PG_GETARG_TIMESTAMPTZ(3);
@@ -78,7 +76,6 @@ hms_sql_delete_messages(PG_FUNCTION_ARGS)
 	bool		only_settled;
 
 	hms_require_writable("delete_messages()");
-	hms_shmem_require();
 	elements = hms_arg_array(fcinfo, 1, "ids", INT8OID, false, &nids);
 	only_settled = hms_arg_bool(fcinfo, 2, "only_settled", false);
 	hms_stream_by_name(hms_arg_name(fcinfo, 0, "stream"), &stream);

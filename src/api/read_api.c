@@ -27,7 +27,6 @@
 #include "debug/debug_point.h"
 #include "guc.h"
 #include "shmem/effects.h"
-#include "shmem/shmem.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_read);
 PG_FUNCTION_INFO_V1(hms_sql_claim);
@@ -106,7 +105,6 @@ hms_sql_read(PG_FUNCTION_ARGS)
 	HmsReadRequest request = {0};
 	HmsMessages messages = {0};
 
-	hms_shmem_require();
 	hms_require_writable("read()");
 	hms_refuse_serializable("read()");
 	request.stream = hms_arg_name(fcinfo, 0, "stream");
@@ -155,7 +153,6 @@ hms_sql_claim(PG_FUNCTION_ARGS)
 	int64	   *ids = NULL;
 	int			nids;
 
-	hms_shmem_require();
 	hms_require_writable("claim()");
 	hms_refuse_serializable("claim()");
 	consumer = hms_arg_name(fcinfo, 2, "consumer");
@@ -189,7 +186,6 @@ hms_sql_pending(PG_FUNCTION_ARGS)
 	int64		after_id = hms_arg_int8(fcinfo, 4, "after_id", 0, 0, PG_INT64_MAX);
 	int			max_messages = count_arg(fcinfo, 5, 100);
 
-	hms_shmem_require();
 	resolve(fcinfo, &stream, &group);
 	hms_list_pending(&stream, &group, consumer, min_idle_us, after_id, max_messages,
 					 HMS_NOW(), &messages);
@@ -207,7 +203,6 @@ hms_sql_wait(PG_FUNCTION_ARGS)
 	bool		nonatomic = fcinfo->context != NULL && IsA(fcinfo->context, CallContext) &&
 	!castNode(CallContext, fcinfo->context)->atomic;
 
-	hms_shmem_require();
 	(void) hms_wait_for_work(stream, group, timeout_us, nonatomic);
 	PG_RETURN_VOID();
 }

@@ -23,7 +23,6 @@
 #include "debug/debug_point.h"
 #include "shmem/counters.h"
 #include "shmem/effects.h"
-#include "shmem/shmem.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_ack);
 PG_FUNCTION_INFO_V1(hms_sql_nack);
@@ -44,7 +43,6 @@ settle(FunctionCallInfo fcinfo, const char *what, const HmsSettle *how)
 	int			n;
 	int			settled;
 
-	hms_shmem_require();
 	hms_require_writable(what);
 	hms_refuse_serializable(what);
 	/* array_agg() over a read that found nothing is null: there is nothing to settle. */
@@ -117,7 +115,6 @@ hms_sql_drop_consumer(PG_FUNCTION_ARGS)
 	HmsGroup	group;
 	int			released;
 
-	hms_shmem_require();
 	hms_require_writable("drop_consumer()");
 	hms_refuse_serializable("drop_consumer()");
 	hms_stream_by_name(stream_name, &stream);

@@ -15,7 +15,6 @@
 #include "api/args.h"
 #include "core/namespace.h"
 #include "core/stream.h"
-#include "shmem/shmem.h"
 
 #define DEFAULT_MAX_MESSAGE_BYTES	1048576
 
@@ -31,7 +30,6 @@ hms_sql_create_stream(PG_FUNCTION_ARGS)
 {
 	HmsStreamOptions options;
 
-	hms_shmem_require();
 	hms_require_writable("create_stream()");
 	options.name = hms_arg_name(fcinfo, 0, "stream");
 	options.namespace_name = hms_arg_name_or_null(fcinfo, 1, "namespace");
@@ -63,7 +61,6 @@ hms_sql_alter_stream(PG_FUNCTION_ARGS)
 Datum
 hms_sql_drop_stream(PG_FUNCTION_ARGS)
 {
-	hms_shmem_require();
 	hms_require_writable("drop_stream()");
 	PG_RETURN_BOOL(hms_stream_drop(hms_arg_name(fcinfo, 0, "stream")));
 }

@@ -97,6 +97,7 @@ typedef struct Advance
 	int64		last_id;		/* L */
 	HmsXidView	xids;
 	HmsCursor	cursor;
+	bool		any_decided;		/* step 1 has something to do */
 	HmsPending *kept;			/* the new pending list */
 	int			nkept;
 	bool		spill_changed;
@@ -252,10 +253,19 @@ work_off_run(Advance *st, HmsXid from, HmsXid to, const HmsPending *entry)
 		keep(st, from, to, entry, entry->after);
 }
 
-/* Step 1. */
-static void
+static bool
+same_entry(const HmsPending *a, const HmsPending *b)
+{
+	return a->from == b->from && a->to == b->to && a->after == b->after &&
+		a->spilled == b->spilled;
+}
+
+/* Step 1; true when the list changed. */
+static bool
 work_off_pending(Advance *st)
 {
+	bool		changed;
+
 	/* An entry is cut only at running xids, at our own, xmax, the offset and a rest. */
 	st->kept = palloc_extended(sizeof(HmsPending) *
 							   (2 * ((Size) st->cursor.npending + st->xids.nrunning) + 16),
@@ -278,10 +288,18 @@ work_off_pending(Advance *st)
 			from = end;
 		}
 		if (entry->spilled &&
-			(st->nkept != first_kept + 1 ||
-			 memcmp(&st->kept[first_kept], entry, sizeof(HmsPending)) != 0))
+			(st->nkept != first_kept + 1 || !same_entry(&st->kept[first_kept], entry)))
 			st->spill_changed = true;
 	}
+	if (st->xid_walk != NULL)
+		hms_log_walk_end(st->xid_walk);
+
+	changed = st->nkept != st->cursor.npending;
+	for (int i = 0; i < st->nkept && !changed; i++)
+		changed = !same_entry(&st->kept[i], &st->cursor.pending[i]);
+	st->cursor.pending = st->kept;
+	st->cursor.npending = st->nkept;
+	return changed;
 }
 
 /* Step 2; true when pos moved. */
@@ -312,9 +330,9 @@ walk_log(Advance *st)
 	return st->cursor.pos[0] != old_pos;
 }
 
-/* The lowest id that this advance may need from the log. */
+/* The lowest id that this advance may need from the log; sets any_decided. */
 static int64
-lowest_needed(const Advance *st)
+lowest_needed(Advance *st)
 {
 	int64		low = st->cursor.pos[0];
 
@@ -325,7 +343,10 @@ lowest_needed(const Advance *st)
 		(void) hms_xid_run(&st->xids, st->cursor.pending[i].from,
 						   st->cursor.pending[i].to, &decided);
 		if (decided || st->cursor.pending[i].to - st->cursor.pending[i].from > 1)
+		{
 			low = Min(low, st->cursor.pending[i].after);
+			st->any_decided = true;
+		}
 	}
 	return low;
 }
@@ -339,15 +360,7 @@ advance_locked(Advance *st)
 
 	hms_log_view(&st->view, st->stream->log_relid, st->stream->namespace_id,
 				 lowest_needed(st), PG_INT64_MAX);
-	work_off_pending(st);
-	if (st->xid_walk != NULL)
-		hms_log_walk_end(st->xid_walk);
-	changed = st->spill_changed || st->nkept != st->cursor.npending ||
-		(st->nkept > 0 &&
-		 memcmp(st->kept, st->cursor.pending, sizeof(HmsPending) * st->nkept) != 0);
-	st->cursor.pending = st->kept;
-	st->cursor.npending = st->nkept;
-
+	changed = st->any_decided && work_off_pending(st);
 	if (!st->full && walk_log(st))
 	{
 		hms_pending_add_undecided(&st->cursor, &st->xids, old_pos);
@@ -359,7 +372,7 @@ advance_locked(Advance *st)
 
 /* Step 0 on the row in 'slot', and the rest. */
 static void
-advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot)
+advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot, HmsGroupSlot *group_slot)
 {
 	HmsAdvance *adv = st->adv;
 
@@ -373,11 +386,40 @@ advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot)
 		HMS_DEBUG_POINT("advance-before-write");
 		hms_cursor_save(writer, &slot->tts_tid, st->snapshot, st->group->incarnation,
 						&st->cursor, st->spill_changed);
+		if (group_slot != NULL)
+			hms_effects_cursor_place(group_slot, st->group->incarnation, &slot->tts_tid);
 	}
 	adv->nready = hms_delivery_write(st->deliveries, &adv->lowest_due);
 	UnregisterSnapshot(st->snapshot);
 	adv->result = st->full ? HMS_ADVANCE_MORE : HMS_ADVANCE_NOTHING_LEFT;
 	CommandCounterIncrement();
+}
+
+/*
+ * Lock the cursor's row into 'slot' without waiting: at the place where it was
+ * written last, or else through the index, whose newest entry comes first.
+ */
+static HmsRowResult
+lock_cursor(Relation rel, int64 incarnation, HmsGroupSlot *group_slot, TupleTableSlot *slot)
+{
+	Snapshot	look = RegisterSnapshot(GetLatestSnapshot());
+	HmsRowResult locked = HMS_ROW_GONE;
+	ItemPointerData tid;
+
+	if (group_slot != NULL && hms_cursor_place(group_slot, &tid) &&
+		hms_fetch_at(rel, &tid, look, slot) && hms_cursor_is_of(slot, incarnation))
+		locked = hms_lock_row(rel, &tid, look, slot, LockTupleNoKeyExclusive, true);
+	else
+	{
+		HmsScan		scan;
+
+		if (hms_cursor_find(rel, incarnation, look, &scan))
+			locked = hms_lock_row(rel, &scan.slot->tts_tid, look, slot,
+								  LockTupleNoKeyExclusive, true);
+		hms_scan_end(&scan);
+	}
+	UnregisterSnapshot(look);
+	return locked;
 }
 
 /*
@@ -399,11 +441,10 @@ hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 		.bytes_left = adv->max_bytes > 0 ? adv->max_bytes : -1,
 		.rows_left = HMS_ADVANCE_ROWS
 	};
+	HmsGroupSlot *group_slot;
 	HmsWriter	writer;
 	TupleTableSlot *slot;
-	HmsScan		scan;
-	Snapshot	look;
-	HmsRowResult locked = HMS_ROW_GONE;
+	HmsRowResult locked;
 
 	/* A large batch may take what it asks for in one go. */
 	st.rows_left = Max(st.rows_left, adv->want + adv->ready);
@@ -416,12 +457,8 @@ hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 
 	hms_writer_open(&writer, hms_relset()->cursor_rel);
 	slot = table_slot_create(writer.rel, NULL);
-	look = RegisterSnapshot(GetLatestSnapshot());
-	if (hms_cursor_find(writer.rel, group->incarnation, look, &scan))
-		locked = hms_lock_row(writer.rel, &scan.slot->tts_tid, look, slot,
-							  LockTupleNoKeyExclusive, true);
-	hms_scan_end(&scan);
-	UnregisterSnapshot(look);
+	group_slot = hms_group_slot(hms_relset()->delivery_rel, group->incarnation);
+	locked = lock_cursor(writer.rel, group->incarnation, group_slot, slot);
 
 	if (locked == HMS_ROW_GONE)
 		ereport(ERROR,
@@ -432,12 +469,10 @@ hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 		adv->result = HMS_ADVANCE_BUSY;
 	else
 	{
-		HmsGroupSlot *group_slot = hms_group_slot(hms_relset()->delivery_rel, group->incarnation);
-
 		if (group_slot != NULL)
 			hms_effects_cursor_held(group_slot, group->incarnation);
 		HMS_DEBUG_POINT("advance-locked");
-		advance_row(&st, &writer, slot);
+		advance_row(&st, &writer, slot, group_slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	hms_writer_close(&writer, false);

@@ -100,7 +100,7 @@ run_has_message(const HmsStream *stream, HmsLogView *view, HmsLogWalk *walk,
 /* True when some pending transaction that 'xids' sees decided owes a message. */
 static bool
 pending_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView *view,
-					Snapshot snapshot, const HmsXidView *xids)
+					Snapshot snapshot, HmsXidView *xids)
 {
 	HmsLogWalk *walk = hms_log_xid_walk_begin(stream, view, snapshot);
 	bool		found = false;

@@ -192,6 +192,14 @@ decode_spill(int64 incarnation, Snapshot snapshot, HmsCursor *cursor)
 }
 
 bool
+hms_cursor_is_of(TupleTableSlot *slot, int64 incarnation)
+{
+	bool		isnull;
+
+	return DatumGetInt64(slot_getattr(slot, CURSOR_INCARNATION, &isnull)) == incarnation;
+}
+
+bool
 hms_cursor_find(Relation rel, int64 incarnation, Snapshot snapshot, HmsScan *scan)
 {
 	ScanKeyData key;
@@ -216,14 +224,15 @@ hms_cursor_decode(const HmsGroup *group, TupleTableSlot *slot,
 	cursor->spilled = DatumGetBool(slot_getattr(slot, CURSOR_SPILLED, &isnull));
 	cursor->npending = 0;
 	cursor->pending = NULL;
+
+	/* The spilled ones are the older ones: the list is mostly in order already. */
+	if (cursor->spilled)
+		decode_spill(group->incarnation, snapshot, cursor);
 	decode_pending(cursor,
 				   PG_DETOAST_DATUM(slot_getattr(slot, CURSOR_PENDING, &isnull)),
 				   false);
 	if (cursor->spilled)
-	{
-		decode_spill(group->incarnation, snapshot, cursor);
 		qsort(cursor->pending, cursor->npending, sizeof(HmsPending), compare_pending);
-	}
 }
 
 /* Store 'encoded' in a slot's bytea column, to be materialised soon. */
@@ -314,6 +323,7 @@ hms_cursor_save(HmsWriter *writer, ItemPointer tid, Snapshot snapshot,
 			  PointerGetDatum(encode_pending(cursor->pending, cursor->npending, false)));
 	ExecStoreVirtualTuple(slot);
 	hms_update_locked(writer, tid, slot, snapshot);
+	*tid = slot->tts_tid;
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -385,18 +395,52 @@ undecided_entries(const HmsXidView *view, int64 after, int *n)
 	return entries;
 }
 
+/* True when the list covers xid; *p walks along with rising xids. */
+static bool
+is_listed(const HmsCursor *cursor, HmsXid xid, int *p)
+{
+	while (*p < cursor->npending && cursor->pending[*p].to <= xid)
+		(*p)++;
+	return *p < cursor->npending && cursor->pending[*p].from <= xid;
+}
+
+/* True when every undecided transaction is listed: the usual case beside idle ones. */
+static bool
+all_listed(const HmsCursor *cursor, const HmsXidView *view)
+{
+	int			p = 0;
+
+	if (view->next - view->xmax > WIDE_RANGE)
+		return false;
+	for (int i = 0; i < view->nrunning; i++)
+	{
+		if (!is_listed(cursor, view->running[i], &p))
+			return false;
+	}
+	for (HmsXid xid = view->xmax; xid < view->next; xid++)
+	{
+		if (xid != view->own && !is_listed(cursor, xid, &p) && !hms_xid_is_sub(view, xid))
+			return false;
+	}
+	return true;
+}
+
 void
 hms_pending_add_undecided(HmsCursor *cursor, const HmsXidView *view, int64 after)
 {
-	int			nnew;
-	HmsPending *fresh = undecided_entries(view, after, &nnew);
+	HmsPending *fresh;
+	HmsPending *merged;
 	const HmsPending *old = cursor->pending;
 	int			nold = cursor->npending;
-	HmsPending *merged = palloc_extended(sizeof(HmsPending) * (2 * (Size) nold + nnew + 1),
-										 MCXT_ALLOC_HUGE);
+	int			nnew;
 	int			n = 0;
 	int			o = 0;
 
+	if (all_listed(cursor, view))
+		return;
+	fresh = undecided_entries(view, after, &nnew);
+	merged = palloc_extended(sizeof(HmsPending) * (2 * (Size) nold + nnew + 1),
+							 MCXT_ALLOC_HUGE);
 	for (int i = 0; i < nnew; i++)
 	{
 		HmsPending	piece = fresh[i];

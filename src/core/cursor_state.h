@@ -25,10 +25,15 @@ extern void hms_cursor_insert(int64 incarnation, int64 pos, HmsPending *pending,
 
 /*
  * Replace the row at tid, locked by us, and its spill when the set of spilled
- * entries changed.  'spill_changed' = a spilled entry was removed or changed.
+ * entries changed.  'spill_changed' = a spilled entry was removed or changed.  On
+ * return tid is that of the new version.
  */
 extern void hms_cursor_save(HmsWriter *writer, ItemPointer tid, Snapshot snapshot,
 							int64 incarnation, HmsCursor *cursor, bool spill_changed);
+
+
+/* True when the row in 'slot' is the cursor of this incarnation. */
+extern bool hms_cursor_is_of(TupleTableSlot *slot, int64 incarnation);
 
 /* Find the newest version of a cursor row: backward over a plain index. */
 extern bool hms_cursor_find(Relation rel, int64 incarnation, Snapshot snapshot, HmsScan *scan);

@@ -28,6 +28,7 @@
 #include "core/duration.h"
 #include "core/rows.h"
 #include "core/stream_cache.h"
+#include "shmem/shmem.h"
 #include "storage/config.h"
 #include "storage/relset.h"
 #include "storage/route.h"
@@ -268,6 +269,8 @@ refresh_cache(void)
 	if (likely(now == cache_generation && by_id != NULL))
 		return now;
 
+	/* Whatever concerns a stream comes by here, and needs shared memory later. */
+	hms_shmem_require();
 	if (cache_context == NULL)
 		cache_context = AllocSetContextCreate(TopMemoryContext, "hotmesh_stream objects",
 											  ALLOCSET_DEFAULT_SIZES);

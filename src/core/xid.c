@@ -24,6 +24,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "core/cursor.h"
@@ -149,8 +150,8 @@ hms_xid_own(void)
 static int
 compare_xids(const void *a, const void *b)
 {
-	HmsXid		x = *(const HmsXid *) a;
-	HmsXid		y = *(const HmsXid *) b;
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -175,50 +176,90 @@ lower_bound(const HmsXid *xids, int n, HmsXid xid)
 }
 
 /*
+ * The running xids of the last snapshot, sorted.  Between two reads of a backend
+ * they are often the same, and with hundreds of idle transactions sorting them anew
+ * would be most of a read.
+ */
+typedef struct SortedXids
+{
+	TransactionId *xip;			/* as the snapshot had them */
+	uint32		xcnt;
+	uint64		next64;			/* when they were widened */
+	int			n;
+	uint64	   *sorted;			/* without duplicates */
+} SortedXids;
+
+static SortedXids sorted_xids;
+
+/* Widen, sort and remember the running xids of a snapshot. */
+static void
+sort_running(Snapshot snapshot, uint64 next64)
+{
+	SortedXids *cache = &sorted_xids;
+	uint32		next32 = (uint32) next64;
+	Size		xip_bytes = sizeof(TransactionId) * snapshot->xcnt;
+
+	if (cache->xcnt == snapshot->xcnt && cache->sorted != NULL &&
+		next64 - cache->next64 < PG_INT32_MAX &&
+		memcmp(cache->xip, snapshot->xip, xip_bytes) == 0)
+		return;
+
+	/* Forgotten first: an error below leaves nothing half done. */
+	cache->xcnt = 0;
+	if (cache->sorted != NULL)
+	{
+		pfree(cache->sorted);
+		pfree(cache->xip);
+		cache->sorted = NULL;
+	}
+	cache->xip = MemoryContextAlloc(TopMemoryContext, xip_bytes + 1);
+	cache->sorted = MemoryContextAlloc(TopMemoryContext, sizeof(uint64) * (snapshot->xcnt + 1));
+	memcpy(cache->xip, snapshot->xip, xip_bytes);
+
+	/* No running xid is more than 2^31 behind the next one. */
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+		cache->sorted[i] = next64 - (uint32) (next32 - snapshot->xip[i]);
+	qsort(cache->sorted, snapshot->xcnt, sizeof(uint64), compare_xids);
+	cache->n = 0;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		if (cache->n == 0 || cache->sorted[cache->n - 1] != cache->sorted[i])
+			cache->sorted[cache->n++] = cache->sorted[i];
+	}
+	cache->next64 = next64;
+	cache->xcnt = snapshot->xcnt;
+}
+
+/*
  * hms_xid_view
  *		What a snapshot says of transactions, in stored form.
  *
  * Uses S.xip alone: it lists top-level transactions exactly, also when
  * subtransaction caches have overflowed, and the log stores top-level xids only.
- * During PREPARE a transaction stands in it twice.
+ * During PREPARE a transaction stands in it twice; our own never does.
  */
 void
 hms_xid_view(HmsXidView *view, Snapshot snapshot)
 {
-	FullTransactionId next = ReadNextFullTransactionId();
-	uint64		next64 = U64FromFullTransactionId(next);
-	uint32		next32 = XidFromFullTransactionId(next);
+	uint64		next64 = U64FromFullTransactionId(ReadNextFullTransactionId());
 	FullTransactionId own = GetTopFullTransactionIdIfAny();
-	int			n = 0;
 
 	view->offset = hms_xid_offset();
 	view->own = FullTransactionIdIsValid(own) ?
 		(HmsXid) U64FromFullTransactionId(own) + view->offset : 0;
 	view->next = (HmsXid) next64 + view->offset;
+	view->xmax = (HmsXid) (next64 - (uint32) ((uint32) next64 - snapshot->xmax)) + view->offset;
 
-	/* No running xid is more than 2^31 behind the next one. */
-#define STORED(xid32)	((HmsXid) (next64 - (uint32) (next32 - (xid32))) + view->offset)
-	view->xmax = STORED(snapshot->xmax);
-	view->running = palloc(sizeof(HmsXid) * (snapshot->xcnt + 1));
-	for (uint32 i = 0; i < snapshot->xcnt; i++)
-		view->running[n++] = STORED(snapshot->xip[i]);
-#undef STORED
-
-	qsort(view->running, n, sizeof(HmsXid), compare_xids);
-	view->nrunning = 0;
-	for (int i = 0; i < n; i++)
-	{
-		HmsXid		xid = view->running[i];
-
-		if (xid == view->own ||
-			(view->nrunning > 0 && view->running[view->nrunning - 1] == xid))
-			continue;
-		view->running[view->nrunning++] = xid;
-	}
+	sort_running(snapshot, next64);
+	view->last_found = -1;
+	view->nrunning = sorted_xids.n;
+	view->running = palloc(sizeof(HmsXid) * (view->nrunning + 1));
+	for (int i = 0; i < view->nrunning; i++)
+		view->running[i] = (HmsXid) sorted_xids.sorted[i] + view->offset;
 }
 
 HmsXid
-hms_xid_run(const HmsXidView *view, HmsXid from, HmsXid to, bool *decided)
+hms_xid_run(HmsXidView *view, HmsXid from, HmsXid to, bool *decided)
 {
 	HmsXid		end = to;
 	int			i;
@@ -241,7 +282,11 @@ hms_xid_run(const HmsXidView *view, HmsXid from, HmsXid to, bool *decided)
 		return end;
 	}
 
-	i = lower_bound(view->running, view->nrunning, from);
+	/* Callers ask in rising order: the next one is usually the next one. */
+	i = view->last_found + 1;
+	if (i >= view->nrunning || view->running[i] != from)
+		i = lower_bound(view->running, view->nrunning, from);
+	view->last_found = i;
 	if (i < view->nrunning && view->running[i] == from)
 	{
 		*decided = false;

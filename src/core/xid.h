@@ -34,6 +34,7 @@ typedef struct HmsXidView
 	HmsXid		own;			/* 0 = none assigned */
 	HmsXid		xmax;			/* not decided at or above, our own excepted */
 	HmsXid		next;			/* first xid not yet assigned when we looked, after the snapshot */
+	int			last_found;		/* where hms_xid_run() found its xid last */
 	int			nrunning;
 	HmsXid	   *running;		/* sorted, without duplicates and without our own */
 } HmsXidView;
@@ -42,7 +43,7 @@ typedef struct HmsXidView
 extern void hms_xid_view(HmsXidView *view, Snapshot snapshot);
 
 /* Longest run [from, result) within [from, to) that is all decided or all undecided. */
-extern HmsXid hms_xid_run(const HmsXidView *view, HmsXid from, HmsXid to, bool *decided);
+extern HmsXid hms_xid_run(HmsXidView *view, HmsXid from, HmsXid to, bool *decided);
 
 /* True when the stored xid is that of a subtransaction in [xmax, next). */
 extern bool hms_xid_is_sub(const HmsXidView *view, HmsXid xid);

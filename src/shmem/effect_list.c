@@ -48,6 +48,11 @@ alike(const HmsEffect *a, const HmsEffect *b)
 static void
 merge_into(HmsEffect *target, const HmsEffect *source)
 {
+	if (target->kind == HMS_EFFECT_CURSOR_PLACE)
+	{
+		target->amount = source->amount;
+		return;
+	}
 	if (pg_add_s64_overflow(target->amount, source->amount, &target->amount))
 		target->amount = PG_INT64_MAX;
 	if (target->kind == HMS_EFFECT_REFUSE_PREPARE && target->u.action == NULL)

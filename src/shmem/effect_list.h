@@ -20,7 +20,8 @@ typedef enum HmsEffectKind
 	HMS_EFFECT_WAKE_GROUP_ALL,
 	HMS_EFFECT_COUNT_STREAM,
 	HMS_EFFECT_COUNT_GROUP,
-	HMS_EFFECT_CURSOR
+	HMS_EFFECT_CURSOR,
+	HMS_EFFECT_CURSOR_PLACE
 } HmsEffectKind;
 
 typedef struct HmsEffect
@@ -29,10 +30,11 @@ typedef struct HmsEffect
 	HmsEffectKind kind;
 	int			counter;		/* which, for the COUNT kinds */
 	int64		id;				/* of the stream or group, or an incarnation */
-	int64		amount;			/* summed when merged */
+	int64		amount;			/* summed when merged; CURSOR_PLACE: the last
+								 * one stays */
 	union
 	{
-		HmsGroupSlot *slot;		/* CURSOR, may be NULL */
+		HmsGroupSlot *slot;		/* CURSOR (may be NULL), CURSOR_PLACE */
 		const char *action;		/* REFUSE_PREPARE, may be NULL */
 	}			u;
 } HmsEffect;

@@ -170,6 +170,23 @@ hms_effects_cursor_held(HmsGroupSlot *slot, int64 incarnation)
 }
 
 /*
+ * hms_effects_cursor_place
+ *		We have written the cursor's row at this place.
+ */
+void
+hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData *tid)
+{
+	HmsEffect	effect = {
+		.kind = HMS_EFFECT_CURSOR_PLACE,
+		.id = incarnation,
+		.amount = (int64) hms_cursor_place_pack(tid),
+		.u.slot = slot
+	};
+
+	hms_effect_note(&effect);
+}
+
+/*
  * hms_effects_holds_cursor
  *		True when this transaction has the cursor locked.
  */
@@ -291,6 +308,17 @@ apply_counts(const HmsEffect *effects, int neffects)
 	}
 }
 
+/* Tell where the cursors that we have written stand. */
+static void
+apply_cursor_places(const HmsEffect *effects, int neffects)
+{
+	for (int i = 0; i < neffects; i++)
+	{
+		if (effects[i].kind == HMS_EFFECT_CURSOR_PLACE)
+			hms_cursor_set_place(effects[i].u.slot, (uint64) effects[i].amount);
+	}
+}
+
 /* Release the cursors noted in the list from 'first' on. */
 static void
 release_cursors(int first)
@@ -354,6 +382,7 @@ hms_effects_at_commit(void)
 	apply_lows();
 	apply_wakes(effects, neffects);
 	apply_counts(effects, neffects);
+	apply_cursor_places(effects, neffects);
 	release_cursors(0);
 	hms_effect_list_reset();
 }

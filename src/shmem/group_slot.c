@@ -56,9 +56,10 @@ struct HmsGroupSlot
 {
 	GroupSlotKey key;			/* table lock */
 
-	slock_t		mutex;			/* protects the next two */
+	slock_t		mutex;			/* protects the next three */
 	int			holder_pid;		/* 0 = nobody */
 	int			cursor_waiters;
+	uint64		place;			/* of the cursor's row, 0 = unknown */
 	ConditionVariable cursor_cv;
 
 	/* Requests; table lock. */
@@ -188,6 +189,7 @@ enter_slot(const GroupSlotKey *key, int64 now_us)
 		return slot;
 
 	slot->holder_pid = 0;
+	slot->place = 0;
 	slot->cursor_waiters = 0;
 	slot->queued = false;
 	slot->askers = 0;
@@ -295,6 +297,38 @@ hms_cursor_released(HmsGroupSlot *slot)
 
 	if (waited_for)
 		ConditionVariableSignal(&slot->cursor_cv);
+}
+
+/*
+ * hms_cursor_place_pack, hms_cursor_place, hms_cursor_set_place
+ *		The hint where the cursor's row stands.
+ */
+uint64
+hms_cursor_place_pack(const ItemPointerData *tid)
+{
+	return (uint64) ItemPointerGetBlockNumber(tid) << 16 | ItemPointerGetOffsetNumber(tid);
+}
+
+bool
+hms_cursor_place(HmsGroupSlot *slot, ItemPointerData *tid)
+{
+	uint64		place;
+
+	SpinLockAcquire(&slot->mutex);
+	place = slot->place;
+	SpinLockRelease(&slot->mutex);
+	if (place == 0)
+		return false;
+	ItemPointerSet(tid, (BlockNumber) (place >> 16), (OffsetNumber) (place & 0xffff));
+	return true;
+}
+
+void
+hms_cursor_set_place(HmsGroupSlot *slot, uint64 place)
+{
+	SpinLockAcquire(&slot->mutex);
+	slot->place = place;
+	SpinLockRelease(&slot->mutex);
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_collation.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
@@ -63,6 +64,13 @@ hms_scan_end(HmsScan *scan)
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_endscan(scan->desc);
 	index_close(scan->index, AccessShareLock);
+}
+
+bool
+hms_fetch_at(Relation heap, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
+{
+	return ItemPointerGetBlockNumber(tid) < RelationGetNumberOfBlocks(heap) &&
+		table_tuple_fetch_row_version(heap, tid, snapshot, slot);
 }
 
 /* The comparison operator of one btree strategy, out of five. */

@@ -37,6 +37,12 @@ extern void hms_scan_restart(HmsScan *scan, int nkeys, ScanKey keys);
 extern bool hms_scan_next(HmsScan *scan, ScanDirection direction);
 extern void hms_scan_end(HmsScan *scan);
 
+/*
+ * Fetch the row at a place that was remembered; false unless one is there that the snapshot
+ * sees.  It may be any row of the table: check its key.
+ */
+extern bool hms_fetch_at(Relation heap, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
+
 /* Scan keys; strategy is one of BT*StrategyNumber. */
 extern void hms_key_int8(ScanKey key, AttrNumber attno, StrategyNumber strategy, int64 value);
 extern void hms_key_int4(ScanKey key, AttrNumber attno, StrategyNumber strategy, int32 value);
