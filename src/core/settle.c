@@ -140,6 +140,9 @@ bury(Settling *s, const HmsDelivery *delivery, const char *reason)
 	hms_log_release(&view);
 	(void) hms_bury_locked(s->group, s->writer.rel, &s->locked->tts_tid, s->snapshot,
 						   delivery, found ? &message : NULL, reason, s->now);
+
+	/* Prepared or not must not depend on which attempt it was: as for any other nack. */
+	hms_effects_refuse_prepare(s->how->verb == HMS_REJECT ? "reject" : "nack");
 }
 
 /* Write the changed delivery over the locked row. */
