@@ -9,7 +9,7 @@ PG_CPPFLAGS  = -Isrc
 REGRESS      = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --temp-instance=tmp_check_regress --temp-config=test/postgresql.conf
 ISOLATION    = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test --outputdir=. --temp-instance=tmp_check_iso --temp-config=test/postgresql.conf --load-extension=$(EXTENSION)
+ISOLATION_OPTS = --inputdir=test --outputdir=. --temp-instance=tmp_check_iso --temp-config=test/postgresql.conf --load-extension=pg_partman --load-extension=$(EXTENSION)
 TAP_TESTS    = 1
 PROVE_TESTS  = test/t/*.pl
 EXTRA_CLEAN  = tmp_check_regress
