@@ -1,5 +1,8 @@
 -- Promise: every object of the extension is commented, pinned, private where it must
 -- be, and where it belongs.
+select current_database() as home \gset
+create database hms_hygiene;
+\c hms_hygiene
 set client_min_messages = warning;
 create extension hotmesh_stream cascade;
 reset client_min_messages;
@@ -109,3 +112,5 @@ order by name;
 
 drop extension hotmesh_stream;
 select nspname from pg_namespace where nspname like 'hotmesh%';
+\c :home
+drop database hms_hygiene with (force);
