@@ -112,6 +112,7 @@ sub snapshot
 	heading("Held snapshot: 4 clients publish, read and ack 10; snapshot opened after 10 s",
 		'seconds', 'msg/s');
 	$session->query('alter system set autovacuum = on');
+	$session->query("alter system set hotmesh_stream.maintenance_naptime = '10s'");
 	$session->query('select pg_reload_conf()');
 	set_up(op => 'publish', run => ++$runs);
 	open(my $out, '-|', $ENV{DRIVE}, 'cycle', 4, 10, 200, "${seconds}s", "bench_$runs") or die;
@@ -131,7 +132,7 @@ sub snapshot
 	$holder->query('rollback');
 	$holder->close;
 	tear_down(run => $runs);
-	$session->query('alter system reset autovacuum');
+	$session->query('alter system reset all');
 	$session->query('select pg_reload_conf()');
 	return;
 }
@@ -155,7 +156,7 @@ sub idle_xids
 
 sub partitions
 {
-	my %many = (premake => 400, interval => '1 day');
+	my %many = (premake => 100, old_partitions => 200);
 
 	heading("400 partitions against 4, $pairs interleaved pairs",
 		'ratio', 'median', '95 % interval', 'us', 'us of the other');
@@ -255,7 +256,7 @@ sub messages_for
 sub set_up
 {
 	my (%case) = @_;
-	my ($premake, $interval) = ($case{premake} // 4, $case{interval} // '1 day');
+	my $premake = $case{premake} // 4;
 
 	if ($case{op} =~ /^floor/)
 	{
@@ -271,12 +272,35 @@ sub set_up
 		my $name = "bench_$case{run}";
 
 		$session->query(
-			"select hotmesh_stream.create_namespace('$name', '$interval', premake => $premake)");
+			"select hotmesh_stream.create_namespace('$name', retention => null, premake => $premake)");
 		$session->query("select hotmesh_stream.create_stream('$name', namespace => '$name')");
 		$session->query("select hotmesh_stream.create_group('$name', 'g')");
-		$session->query("select hotmesh_stream.create_group('$name', 'g' || n) from generate_series(2, $case{groups}) n")
+		$session->query("select hotmesh_stream.create_group('$name', 'g' || n)"
+			  . " from generate_series(2, $case{groups}) n")
 		  if ($case{groups} // 1) > 1;
+		add_old_partitions($name, $case{old_partitions}) if $case{old_partitions};
 	}
+	return;
+}
+
+# Partitions of years long past, sealed as they would be in a log of that age.
+# pg_partman has made as many past as future ones.
+sub add_old_partitions
+{
+	my ($name, $count) = @_;
+	my $log = $session->value(
+		"select 'hotmesh_stream_data.log_' || namespace_id from hotmesh_stream.namespace where name = '$name'"
+	);
+
+	foreach my $year (2000 - $count .. 1999)
+	{
+		my $next = $year + 1;
+
+		$session->query(
+			"create table ${log}_old_$year partition of $log for values from ('$year-01-01') to ('$next-01-01')");
+	}
+	$session->query("select hotmesh_stream.publish('$name', '{}')");
+	$session->query('call hotmesh_stream.maintain()');
 	return;
 }
 

@@ -20,6 +20,7 @@ max_wal_size = 8GB
 checkpoint_timeout = 1h
 autovacuum = off
 jit = off
+hotmesh_stream.maintenance_naptime = 1d
 END
 sql=("$PSQL" -XAtq -v ON_ERROR_STOP=1)
 "${sql[@]}" -c 'set client_min_messages = warning; create extension hotmesh_stream cascade' -f bench/setup.sql
