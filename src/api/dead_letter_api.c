@@ -18,6 +18,7 @@
 #include "core/dead_letter_admin.h"
 #include "core/privilege.h"
 #include "core/stream_cache.h"
+#include "debug/debug_point.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_dead_letters);
 PG_FUNCTION_INFO_V1(hms_sql_discard_dead_letters);
@@ -138,7 +139,7 @@ hms_sql_discard_dead_letters(PG_FUNCTION_ARGS)
 	hms_require_writable("discard_dead_letters()");
 	ids = ids_argument(fcinfo, 2, &nids);
 	if (!PG_ARGISNULL(3))
-		before = GetCurrentTimestamp() -
+		before = HMS_NOW() -
 			hms_arg_interval_us(fcinfo, 3, "older_than", HMS_ARG_REQUIRED);
 	consume_arguments(fcinfo, &stream, &group);
 	PG_RETURN_INT32(hms_dead_letter_discard(&group, ids, nids, before));
@@ -148,7 +149,7 @@ hms_sql_discard_dead_letters(PG_FUNCTION_ARGS)
 Datum
 hms_sql_redrive(PG_FUNCTION_ARGS)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	const char *to_name;
 	HmsStream	stream;
 	HmsStream	to_stream;

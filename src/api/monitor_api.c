@@ -19,6 +19,7 @@
 #include "core/health.h"
 #include "core/monitor.h"
 #include "core/privilege.h"
+#include "debug/debug_point.h"
 #include "shmem/counters.h"
 #include "shmem/shmem.h"
 
@@ -123,7 +124,7 @@ put_stream(FunctionCallInfo fcinfo, const HmsStream *stream, TimestampTz now)
 Datum
 hms_sql_stream_info(PG_FUNCTION_ARGS)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	const char *name = hms_arg_name_or_null(fcinfo, 0, "stream");
 
 	hms_shmem_require();
@@ -185,7 +186,7 @@ put_group(FunctionCallInfo fcinfo, const HmsStream *stream, const HmsGroup *grou
 Datum
 hms_sql_group_info(PG_FUNCTION_ARGS)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	const char *name = hms_arg_name(fcinfo, 0, "stream");
 	const char *group_name = hms_arg_name_or_null(fcinfo, 1, "consumer_group");
 	HmsStream	stream;
@@ -219,7 +220,7 @@ hms_sql_group_info(PG_FUNCTION_ARGS)
 Datum
 hms_sql_consumer_info(PG_FUNCTION_ARGS)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	const char *name = hms_arg_name(fcinfo, 0, "stream");
 	const char *group_name = hms_arg_name(fcinfo, 1, "consumer_group");
 	HmsConsumerNumbers *consumers;

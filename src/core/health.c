@@ -25,6 +25,7 @@
 #include "core/log_merge.h"
 #include "core/privilege.h"
 #include "core/retention.h"
+#include "debug/debug_point.h"
 #include "shmem/group_slot.h"
 #include "shmem/hint.h"
 #include "shmem/log_slot.h"
@@ -62,7 +63,7 @@ check_runway(HmsHealthDetail detail)
 {
 	HmsNamespace *namespaces;
 	int			n = hms_list_namespaces(&namespaces);
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	bool		ok = true;
 
 	for (int i = 0; i < n; i++)
@@ -114,7 +115,7 @@ check_retention(HmsHealthDetail detail)
 {
 	HmsNamespace *namespaces;
 	int			n = hms_list_namespaces(&namespaces);
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	bool		ok = true;
 
 	for (int i = 0; i < n; i++)

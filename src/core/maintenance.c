@@ -29,6 +29,7 @@
 #include "core/stream_cache.h"
 #include "core/tasks_core.h"
 #include "core/xid.h"
+#include "debug/debug_point.h"
 #include "shmem/slots.h"
 #include "storage/partman.h"
 #include "storage/relset.h"
@@ -195,7 +196,7 @@ hms_maintenance_describe(HmsMaintenance *run)
 static bool
 do_step(const HmsMaintenance *run, const Task *task)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	HmsNamespace ns;
 	HmsStream	stream;
 	HmsGroup	group;

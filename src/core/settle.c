@@ -302,10 +302,7 @@ settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
 			have_row = next_row(&scan, &row_id);
 		}
 
-		/*
-		 * A receipt given twice finds its row changed by ourselves: settled
-		 * once.
-		 */
+		/* A receipt given twice finds its row changed by ourselves: settled once. */
 		if (have_row && row_id == receipts[i].id && settle_row(s, scan.slot, &receipts[i]))
 			settled++;
 	}

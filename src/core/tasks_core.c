@@ -19,6 +19,7 @@
 #include "access/xlog.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "debug/debug_point.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -275,7 +276,7 @@ store_consumers(HTAB *rows, Relation rel, Snapshot snapshot)
 void
 hms_flush_presence(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	HASHCTL		ctl = {.keysize = sizeof(ConsumerKey),.entrysize = sizeof(ConsumerRow)};
 	Oid			relid = hms_relset()->consumer_rel;
 	Snapshot	snapshot;

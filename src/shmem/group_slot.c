@@ -304,13 +304,13 @@ hms_cursor_released(HmsGroupSlot *slot)
  *		The hint where the cursor's row stands.
  */
 uint64
-hms_cursor_place_pack(const ItemPointerData * tid)
+hms_cursor_place_pack(const ItemPointerData *tid)
 {
 	return (uint64) ItemPointerGetBlockNumber(tid) << 16 | ItemPointerGetOffsetNumber(tid);
 }
 
 bool
-hms_cursor_place(HmsGroupSlot *slot, ItemPointerData * tid)
+hms_cursor_place(HmsGroupSlot *slot, ItemPointerData *tid)
 {
 	uint64		place;
 
@@ -410,6 +410,17 @@ hms_cursor_waiters(HmsGroupSlot *slot)
 	count = slot->cursor_waiters;
 	SpinLockRelease(&slot->mutex);
 	return count;
+}
+
+/*
+ * hms_cursor_wake_all
+ *		Let all waiters look: ready rows were left for them.
+ */
+void
+hms_cursor_wake_all(HmsGroupSlot *slot)
+{
+	if (hms_cursor_waiters(slot) > 0)
+		ConditionVariableBroadcast(&slot->cursor_cv);
 }
 
 /* Queue a request and return its ticket. */

@@ -11,8 +11,7 @@
 typedef struct HmsRelset
 {
 	Oid			extension;
-	Oid			owner;			/* the extension's owner: DDL and workers run
-								 * as it */
+	Oid			owner;			/* the extension's owner: DDL and workers run as it */
 	Oid			schema;
 	Oid			data_schema;
 	/* configuration */

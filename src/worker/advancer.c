@@ -94,7 +94,7 @@ advance_group(const HmsAdvanceJob *job)
 
 	advance.ready = job->wanted;
 	hms_effects_claim_begin();
-	hms_cursor_advance(&stream, &group, GetCurrentTimestamp(), &advance);
+	hms_cursor_advance(&stream, &group, HMS_NOW(), &advance);
 	hms_effects_claim_end();
 	return advance.result;
 }
@@ -128,7 +128,7 @@ static bool
 look_at_group(const HmsGroup *group)
 {
 	HmsStream	stream;
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now = HMS_NOW();
 	int			buried;
 
 	return hms_stream_by_id(group->stream_id, &stream) &&
