@@ -131,7 +131,10 @@ hms_define_gucs(void)
 {
 	define_session_gucs();
 
-	/* PostgreSQL refuses to define these later; without preloading nothing reads them. */
+	/*
+	 * PostgreSQL refuses to define these later; without preloading nothing
+	 * reads them.
+	 */
 	if (process_shared_preload_libraries_in_progress)
 		define_size_gucs();
 	define_worker_gucs();

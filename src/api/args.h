@@ -14,6 +14,7 @@
 
 /* A name of a stream, group or consumer: not null (22004), 1..255 bytes (22023); palloc'd. */
 extern const char *hms_arg_name(FunctionCallInfo fcinfo, int argno, const char *argname);
+
 /* The same, NULL when the argument is null. */
 extern const char *hms_arg_name_or_null(FunctionCallInfo fcinfo, int argno, const char *argname);
 

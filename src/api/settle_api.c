@@ -45,7 +45,11 @@ settle(FunctionCallInfo fcinfo, const char *what, const HmsSettle *how)
 
 	hms_require_writable(what);
 	hms_refuse_serializable(what);
-	/* array_agg() over a read that found nothing is null: there is nothing to settle. */
+
+	/*
+	 * array_agg() over a read that found nothing is null: there is nothing to
+	 * settle.
+	 */
 	elements = hms_arg_array(fcinfo, 2, "receipts", TEXTOID, true, &n);
 	receipts = palloc(sizeof(HmsReceipt) * Max(n, 1));
 	for (int i = 0; i < n; i++)

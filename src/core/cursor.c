@@ -97,7 +97,7 @@ typedef struct Advance
 	int64		last_id;		/* L */
 	HmsXidView	xids;
 	HmsCursor	cursor;
-	bool		any_decided;		/* step 1 has something to do */
+	bool		any_decided;	/* step 1 has something to do */
 	HmsPending *kept;			/* the new pending list */
 	int			nkept;
 	bool		spill_changed;
@@ -266,7 +266,10 @@ work_off_pending(Advance *st)
 {
 	bool		changed;
 
-	/* An entry is cut only at running xids, at our own, xmax, the offset and a rest. */
+	/*
+	 * An entry is cut only at running xids, at our own, xmax, the offset and
+	 * a rest.
+	 */
 	st->kept = palloc_extended(sizeof(HmsPending) *
 							   (2 * ((Size) st->cursor.npending + st->xids.nrunning) + 16),
 							   MCXT_ALLOC_HUGE);

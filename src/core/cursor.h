@@ -24,7 +24,8 @@ typedef struct HmsPending
 
 typedef struct HmsCursor
 {
-	int64		pos[HMS_PRIORITY_LEVELS];	/* the group's start_id where the row has null */
+	int64		pos[HMS_PRIORITY_LEVELS];	/* the group's start_id where the
+											 * row has null */
 	bool		spilled;
 	int			npending;
 	HmsPending *pending;		/* sorted by from; spilled ones included */
@@ -56,13 +57,16 @@ typedef struct HmsAdvance
 	int			want;			/* messages to lease to the caller */
 	int			ready;			/* further messages to leave as ready rows */
 	int			have;			/* messages the caller has already */
-	int64		max_bytes;		/* payload bytes, 0 = no limit; a caller that has none gets one */
+	int64		max_bytes;		/* payload bytes, 0 = no limit; a caller that
+								 * has none gets one */
 	/* out */
-	HmsMessage *messages;		/* of the caller, palloc'd array of 'nmessages' */
+	HmsMessage *messages;		/* of the caller, palloc'd array of
+								 * 'nmessages' */
 	int			nmessages;
 	int			nready;			/* ready and delayed rows written */
 	TimestampTz lowest_due;		/* of the rows written, DT_NOEND if none */
-	HmsAdvanceResult result;	/* NOTHING_LEFT or MORE, BUSY when the cursor is held */
+	HmsAdvanceResult result;	/* NOTHING_LEFT or MORE, BUSY when the cursor
+								 * is held */
 } HmsAdvance;
 
 /*

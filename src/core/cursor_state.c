@@ -225,7 +225,10 @@ hms_cursor_decode(const HmsGroup *group, TupleTableSlot *slot,
 	cursor->npending = 0;
 	cursor->pending = NULL;
 
-	/* The spilled ones are the older ones: the list is mostly in order already. */
+	/*
+	 * The spilled ones are the older ones: the list is mostly in order
+	 * already.
+	 */
 	if (cursor->spilled)
 		decode_spill(group->incarnation, snapshot, cursor);
 	decode_pending(cursor,
@@ -449,7 +452,10 @@ hms_pending_add_undecided(HmsCursor *cursor, const HmsXidView *view, int64 after
 		while (o < nold && old[o].to <= piece.from)
 			merged[n++] = old[o++];
 
-		/* Old entries within it: they keep their 'after'; what lies between is new. */
+		/*
+		 * Old entries within it: they keep their 'after'; what lies between
+		 * is new.
+		 */
 		while (o < nold && old[o].from < piece.to)
 		{
 			if (old[o].from > piece.from)

@@ -51,22 +51,27 @@ extern void hms_delivery_fill(TupleTableSlot *slot, const HmsDelivery *delivery)
 /* A new lease of a message to 'consumer': counts the attempt, draws a token, sets all times. */
 extern void hms_delivery_lease(HmsDelivery *delivery, const HmsGroup *group, TimestampTz now,
 							   int64 ack_wait_us, struct varlena *consumer);
+
 /* When a lease that ends at 'lease_until' makes the message due again. */
 extern TimestampTz hms_delivery_due_after(const HmsGroup *group, int attempts, TimestampTz lease_until);
+
 /* True when the last allowed attempt was handed out. */
 extern bool hms_delivery_exhausted(const HmsGroup *group, const HmsDelivery *delivery);
 
 /* Rows to insert together. */
 typedef struct HmsDeliveryBatch HmsDeliveryBatch;
 extern HmsDeliveryBatch *hms_delivery_batch(const HmsGroup *group);
+
 /* The log message in 'slot' becomes due at 'due_at', never handed out yet. */
 extern void hms_delivery_add_due(HmsDeliveryBatch *batch, TupleTableSlot *slot, TimestampTz due_at);
 extern void hms_delivery_add(HmsDeliveryBatch *batch, const HmsDelivery *delivery);
+
 /* Insert them; notes their due times as effects; *lowest_due is DT_NOEND without rows.  Returns the count. */
 extern int	hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due);
 
 /* Note that a row due at 'due_at' was written. */
 extern void hms_delivery_note_due(int64 incarnation, int priority, TimestampTz due_at);
+
 /* Note that a row is about to be updated or deleted: it comes back when we roll back. */
 extern void hms_delivery_note_replaced(const HmsDelivery *delivery);
 

@@ -56,7 +56,8 @@ typedef struct HmsMessage
 	TimestampTz lease_until;	/* DT_NOEND = no lease */
 } HmsMessage;
 
-extern Size hms_message_bytes(const HmsMessage *message);	/* payload + body + headers */
+extern Size hms_message_bytes(const HmsMessage *message);	/* payload + body +
+															 * headers */
 
 /* A palloc'd copy of an array of ids, sorted and without duplicates; returns their number. */
 extern int	hms_sorted_ids(const int64 *ids, int nids, int64 **sorted);
@@ -75,9 +76,11 @@ typedef struct HmsLogView
 	int			nleaves;
 	HmsLeaf    *leaves;			/* sorted by min_id */
 	Relation   *rels;			/* open with AccessShareLock */
-	HmsScan    *fetch;			/* scans of hms_log_fetch(); opened when needed */
+	HmsScan    *fetch;			/* scans of hms_log_fetch(); opened when
+								 * needed */
 	bool	   *fetch_open;
-	Oid			default_locked; /* InvalidOid if the default partition was not needed */
+	Oid			default_locked; /* InvalidOid if the default partition was not
+								 * needed */
 } HmsLogView;
 
 extern void hms_log_view(HmsLogView *view, Oid log_relid, int32 namespace_id, int64 low_id, int64 high_id);
@@ -97,15 +100,17 @@ extern bool hms_log_fetch(const HmsStream *stream, HmsLogView *view, Snapshot sn
 typedef struct HmsLogWalk HmsLogWalk;
 extern HmsLogWalk *hms_log_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 									  int priority, int64 after_id, int64 upto_id, ScanDirection direction);
+
 /* All transactions of a log use one walk; position it with hms_log_walk_xid(). */
 extern HmsLogWalk *hms_log_xid_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot);
 extern void hms_log_walk_xid(HmsLogWalk *walk, HmsXid xid, int64 after_id, int64 upto_id);
-extern TupleTableSlot *hms_log_walk_next(HmsLogWalk *walk);	/* NULL at the end */
+extern TupleTableSlot *hms_log_walk_next(HmsLogWalk *walk); /* NULL at the end */
 extern int64 hms_log_walk_invisible(HmsLogWalk *walk);
 extern void hms_log_walk_end(HmsLogWalk *walk);
 
 /* The lowest xid in [from, to) that has a visible message in any stream of the log; 'to' if none. */
 extern HmsXid hms_log_next_xid(HmsLogView *view, Snapshot snapshot, HmsXid from, HmsXid to);
+
 /* The highest xid stored in a log; -1 if it is empty. */
 extern HmsXid hms_log_highest_xid(const HmsNamespace *ns, Snapshot snapshot);
 

@@ -54,7 +54,10 @@ find_leaf(const HmsStream *stream, TimestampTz clock, TimestampTz *published_at)
 		*published_at = Max(*published_at, hms_log_closed_bound(slot));
 	i = hms_route_find(leaves, *published_at);
 
-	/* Without a slot the log is never closed anew, but it may be closed from before. */
+	/*
+	 * Without a slot the log is never closed anew, but it may be closed from
+	 * before.
+	 */
 	while (i >= 0 && leaves->leaves[i].sealed)
 	{
 		*published_at = leaves->leaves[i].upper;

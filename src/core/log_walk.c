@@ -45,7 +45,8 @@ struct HmsLogWalk
 	HmsXid		xid;
 	int64		after_id;
 	int64		upto_id;
-	int			last;			/* leaf whose row was returned last, -1 if none */
+	int			last;			/* leaf whose row was returned last, -1 if
+								 * none */
 	LeafWalk   *leaves;
 };
 

@@ -225,7 +225,10 @@ read_inline(Attempt *at)
 		return;
 	hms_cursor_wait_cancel(at->slot);
 
-	/* The release that woke us was for one waiter: the next one may have our turn. */
+	/*
+	 * The release that woke us was for one waiter: the next one may have our
+	 * turn.
+	 */
 	if (!took_cursor)
 		hms_cursor_released(at->slot);
 }
@@ -289,8 +292,8 @@ read_log(Attempt *at)
 	}
 
 	/*
-	 * The short path keeps the cursor until the client has taken the rows, so it
-	 * hands out no more than a socket swallows.
+	 * The short path keeps the cursor until the client has taken the rows, so
+	 * it hands out no more than a socket swallows.
 	 */
 	if (at->request.short_path &&
 		first_bytes * still_wanted(at) <= (Size) hms_inline_bytes)

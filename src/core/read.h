@@ -21,8 +21,10 @@ typedef struct HmsReadRequest
 	int64		ack_wait_us;	/* -1 = the group's */
 	int64		wait_us;
 	bool		no_ack;
-	bool		short_path;		/* a bare autocommit read: may hold the cursor until commit */
-	bool		acks;			/* ... whose statement also acks: flush after the locks */
+	bool		short_path;		/* a bare autocommit read: may hold the cursor
+								 * until commit */
+	bool		acks;			/* ... whose statement also acks: flush after
+								 * the locks */
 } HmsReadRequest;
 
 /* A growing array of messages. */

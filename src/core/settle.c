@@ -141,7 +141,10 @@ bury(Settling *s, const HmsDelivery *delivery, const char *reason)
 	(void) hms_bury_locked(s->group, s->writer.rel, &s->locked->tts_tid, s->snapshot,
 						   delivery, found ? &message : NULL, reason, s->now);
 
-	/* Prepared or not must not depend on which attempt it was: as for any other nack. */
+	/*
+	 * Prepared or not must not depend on which attempt it was: as for any
+	 * other nack.
+	 */
 	hms_effects_refuse_prepare(s->how->verb == HMS_REJECT ? "reject" : "nack");
 }
 
@@ -302,7 +305,10 @@ settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
 			have_row = next_row(&scan, &row_id);
 		}
 
-		/* A receipt given twice finds its row changed by ourselves: settled once. */
+		/*
+		 * A receipt given twice finds its row changed by ourselves: settled
+		 * once.
+		 */
 		if (have_row && row_id == receipts[i].id && settle_row(s, scan.slot, &receipts[i]))
 			settled++;
 	}

@@ -15,12 +15,14 @@
 typedef struct HmsReceipt
 {
 	int64		id;
-	bool		has_token;		/* false: a bare id, addresses the current delivery */
+	bool		has_token;		/* false: a bare id, addresses the current
+								 * delivery */
 	int64		token;
 } HmsReceipt;
 
 /* Parse 'id' or 'id:16 hex digits'; raises HMS_ERRCODE_MALFORMED_RECEIPT. */
 extern void hms_receipt_parse(const char *text, HmsReceipt *receipt);
+
 /* The receipt of a hand-out; palloc'd. */
 extern char *hms_receipt_format(int64 id, int64 token);
 
@@ -35,7 +37,8 @@ typedef enum HmsSettleVerb
 typedef struct HmsSettle
 {
 	HmsSettleVerb verb;
-	int64		delay_us;		/* nack: -1 = the group's backoff; extend: the new lease, -1 = the group's */
+	int64		delay_us;		/* nack: -1 = the group's backoff; extend: the
+								 * new lease, -1 = the group's */
 	struct varlena *error;		/* nack: jsonb or NULL */
 	bool		count_attempt;	/* nack */
 	const char *reason;			/* reject */
@@ -61,6 +64,7 @@ extern int	hms_list_pending(const HmsStream *stream, const HmsGroup *group, cons
 
 /* Release everything a consumer holds; returns how many. */
 extern int	hms_release_consumer(const HmsGroup *group, const char *consumer, TimestampTz now);
+
 /* Forget that a consumer was ever seen. */
 extern void hms_forget_consumer(const HmsGroup *group, const char *consumer);
 

@@ -269,7 +269,10 @@ refresh_cache(void)
 	if (likely(now == cache_generation && by_id != NULL))
 		return now;
 
-	/* Whatever concerns a stream comes by here, and needs shared memory later. */
+	/*
+	 * Whatever concerns a stream comes by here, and needs shared memory
+	 * later.
+	 */
 	hms_shmem_require();
 	if (cache_context == NULL)
 		cache_context = AllocSetContextCreate(TopMemoryContext, "hotmesh_stream objects",

@@ -33,7 +33,8 @@ typedef struct Takeover
 	const HmsGroup *group;
 	TimestampTz now;
 	int64		min_idle_us;
-	text	   *consumer;		/* claim: who takes over; else whose, NULL = all */
+	text	   *consumer;		/* claim: who takes over; else whose, NULL =
+								 * all */
 	Snapshot	snapshot;
 	HmsWriter	writer;
 	TupleTableSlot *locked;

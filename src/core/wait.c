@@ -36,7 +36,8 @@ typedef struct Sleeper
 	HmsWaiter  *waiter;			/* NULL when the table is full: it polls */
 	const HmsGroup *group;
 	TimestampTz deadline;
-	TimestampTz due;			/* nearest due time of the group, for its first waiter */
+	TimestampTz due;			/* nearest due time of the group, for its
+								 * first waiter */
 } Sleeper;
 
 /* How long to sleep; the first waiter of a group watches the clock for all. */
@@ -113,7 +114,10 @@ read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *o
 			break;
 		sleep_until_reason(&sleeper);
 
-		/* Dropped: an error.  Dropped and created again: not what we waited for either. */
+		/*
+		 * Dropped: an error.  Dropped and created again: not what we waited
+		 * for either.
+		 */
 		hms_stream_by_name(request->stream, &stream);
 		hms_group_by_name(&stream, request->group, &group);
 		if (group.incarnation != incarnation)

@@ -18,6 +18,7 @@
  * Not on a standby.
  */
 extern int64 hms_xid_offset(void);
+
 /* True when the row exists (workers leave a database without it alone). */
 extern bool hms_xid_offset_known(void);
 
@@ -33,10 +34,12 @@ typedef struct HmsXidView
 	int64		offset;
 	HmsXid		own;			/* 0 = none assigned */
 	HmsXid		xmax;			/* not decided at or above, our own excepted */
-	HmsXid		next;			/* first xid not yet assigned when we looked, after the snapshot */
+	HmsXid		next;			/* first xid not yet assigned when we looked,
+								 * after the snapshot */
 	int			last_found;		/* where hms_xid_run() found its xid last */
 	int			nrunning;
-	HmsXid	   *running;		/* sorted, without duplicates and without our own */
+	HmsXid	   *running;		/* sorted, without duplicates and without our
+								 * own */
 } HmsXidView;
 
 /* Analyse a snapshot that was taken just now; reads the next xid AFTER it. */

@@ -174,7 +174,7 @@ hms_effects_cursor_held(HmsGroupSlot *slot, int64 incarnation)
  *		We have written the cursor's row at this place.
  */
 void
-hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData *tid)
+hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData * tid)
 {
 	HmsEffect	effect = {
 		.kind = HMS_EFFECT_CURSOR_PLACE,

@@ -64,8 +64,9 @@ extern void hms_effects_refuse_prepare(const char *action);
  */
 extern void hms_effects_cursor_held(HmsGroupSlot *slot, int64 incarnation);
 extern bool hms_effects_holds_cursor(int64 incarnation);
+
 /* The cursor's new row version stands at 'tid': others look there first once we have committed. */
-extern void hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData *tid);
+extern void hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData * tid);
 
 /* Counters, added at commit. */
 extern void hms_effects_count_group(int32 group_id, HmsGroupCounter counter, int64 n);

@@ -304,13 +304,13 @@ hms_cursor_released(HmsGroupSlot *slot)
  *		The hint where the cursor's row stands.
  */
 uint64
-hms_cursor_place_pack(const ItemPointerData *tid)
+hms_cursor_place_pack(const ItemPointerData * tid)
 {
 	return (uint64) ItemPointerGetBlockNumber(tid) << 16 | ItemPointerGetOffsetNumber(tid);
 }
 
 bool
-hms_cursor_place(HmsGroupSlot *slot, ItemPointerData *tid)
+hms_cursor_place(HmsGroupSlot *slot, ItemPointerData * tid)
 {
 	uint64		place;
 

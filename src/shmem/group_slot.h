@@ -56,9 +56,10 @@ extern void hms_cursor_wait_cancel(HmsGroupSlot *slot);
  * Where the newest committed version of the cursor's row was seen last: a hint that spares the
  * walk over dead versions.  Packed as block << 16 | offset, 0 = unknown; check what stands there.
  */
-extern uint64 hms_cursor_place_pack(const ItemPointerData *tid);
-extern bool hms_cursor_place(HmsGroupSlot *slot, ItemPointerData *tid);
+extern uint64 hms_cursor_place_pack(const ItemPointerData * tid);
+extern bool hms_cursor_place(HmsGroupSlot *slot, ItemPointerData * tid);
 extern void hms_cursor_set_place(HmsGroupSlot *slot, uint64 place);
+
 /* How many backends wait for this cursor now. */
 extern int	hms_cursor_waiters(HmsGroupSlot *slot);
 

@@ -11,7 +11,8 @@
 typedef struct HmsRelset
 {
 	Oid			extension;
-	Oid			owner;			/* the extension's owner: DDL and workers run as it */
+	Oid			owner;			/* the extension's owner: DDL and workers run
+								 * as it */
 	Oid			schema;
 	Oid			data_schema;
 	/* configuration */

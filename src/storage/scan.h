@@ -21,7 +21,8 @@ typedef struct HmsScan
 	Relation	index;
 	IndexScanDesc desc;
 	TupleTableSlot *slot;		/* the current row; owned by the scan */
-	int64		invisible;		/* index entries met that the snapshot does not see */
+	int64		invisible;		/* index entries met that the snapshot does
+								 * not see */
 } HmsScan;
 
 /*
@@ -31,8 +32,10 @@ typedef struct HmsScan
  */
 extern void hms_scan_begin(HmsScan *scan, Relation heap, Oid index_oid,
 						   Snapshot snapshot, int nkeys, ScanKey keys);
+
 /* Restart with other key values; same number of keys. */
 extern void hms_scan_restart(HmsScan *scan, int nkeys, ScanKey keys);
+
 /* Next visible row into scan->slot; false at the end. */
 extern bool hms_scan_next(HmsScan *scan, ScanDirection direction);
 extern void hms_scan_end(HmsScan *scan);
@@ -48,7 +51,8 @@ extern void hms_key_int8(ScanKey key, AttrNumber attno, StrategyNumber strategy,
 extern void hms_key_int4(ScanKey key, AttrNumber attno, StrategyNumber strategy, int32 value);
 extern void hms_key_int2(ScanKey key, AttrNumber attno, StrategyNumber strategy, int16 value);
 extern void hms_key_time(ScanKey key, AttrNumber attno, StrategyNumber strategy, TimestampTz value);
-extern void hms_key_text(ScanKey key, AttrNumber attno, const text *value);	/* equality, C collation rules of the column */
+extern void hms_key_text(ScanKey key, AttrNumber attno, const text *value); /* equality, C collation
+																			 * rules of the column */
 
 /* Index entries visited by all scans of this backend; for tests that count instead of timing. */
 extern uint64 hms_scan_entries_visited(void);

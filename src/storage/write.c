@@ -137,7 +137,8 @@ hms_lock_row(Relation rel, ItemPointer tid, Snapshot snapshot,
 			 TupleTableSlot *slot, LockTupleMode mode, bool follow)
 {
 	TM_FailureData failure;
-	ItemPointerData target = *tid;	/* tid may live in 'slot', which is cleared */
+	ItemPointerData target = *tid;	/* tid may live in 'slot', which is
+									 * cleared */
 	TM_Result	result;
 
 	result = table_tuple_lock(rel, &target, snapshot, slot,
@@ -192,7 +193,10 @@ hms_delete_row(Relation rel, ItemPointer tid, Snapshot snapshot)
 	result = table_tuple_delete(rel, tid, GetCurrentCommandId(true), snapshot,
 								InvalidSnapshot, false, &failure, false);
 
-	/* A row that we locked or claimed ourselves counts as being modified, too: nothing to wait for. */
+	/*
+	 * A row that we locked or claimed ourselves counts as being modified,
+	 * too: nothing to wait for.
+	 */
 	if (result == TM_BeingModified && TransactionIdIsCurrentTransactionId(failure.xmax))
 		result = table_tuple_delete(rel, tid, GetCurrentCommandId(true), snapshot,
 									InvalidSnapshot, true, &failure, false);

@@ -39,8 +39,10 @@ typedef enum HmsRowResult
  * direct writes would bypass.
  */
 extern void hms_writer_open(HmsWriter *writer, Oid relid);
+
 /* The same for a relation that the caller has opened; closing the writer closes it too. */
 extern void hms_writer_attach(HmsWriter *writer, Relation rel);
+
 /* Close; the table lock is kept until end of transaction unless 'release'. */
 extern void hms_writer_close(HmsWriter *writer, bool release);
 
@@ -54,10 +56,13 @@ extern void hms_insert_many(HmsWriter *writer, TupleTableSlot **slots, int nslot
  */
 extern HmsRowResult hms_lock_row(Relation rel, ItemPointer tid, Snapshot snapshot,
 								 TupleTableSlot *slot, LockTupleMode mode, bool follow);
+
 /* Replace a row that hms_lock_row() has locked; 'slot' holds the new values, indexed columns may change. */
 extern void hms_update_locked(HmsWriter *writer, ItemPointer tid, TupleTableSlot *slot, Snapshot snapshot);
+
 /* Delete the row at tid without waiting. */
 extern HmsRowResult hms_delete_row(Relation rel, ItemPointer tid, Snapshot snapshot);
+
 /* Delete a row that hms_lock_row() has locked. */
 extern void hms_delete_locked(Relation rel, ItemPointer tid, Snapshot snapshot);
 
