@@ -41,6 +41,6 @@ start_server()
 
 stop_server()
 {
-	[ ! -f "$server_data/postmaster.pid" ] || pg_ctl -D "$server_data" -m fast -w stop >/dev/null
+	[ ! -f "$server_data/postmaster.pid" ] || pg_ctl -D "$server_data" -m immediate -w stop >/dev/null
 	rm -rf "$PGHOST"
 }

@@ -25,4 +25,5 @@ END
 sql=("$PSQL" -XAtq -v ON_ERROR_STOP=1)
 "${sql[@]}" -c 'set client_min_messages = warning; create extension hotmesh_stream cascade' -f bench/setup.sql
 echo "PostgreSQL $("${sql[@]}" -c 'show server_version'), $(nproc) processors, $(date +%F)"
-DRIVE=$HMS_WORK/drive SERVER_PID=$(head -n 1 "$server_data/postmaster.pid") bench/measure.pl "$@"
+DRIVE=$HMS_WORK/drive SERVER_PID=$(head -n 1 "$server_data/postmaster.pid") bench/measure.pl "$@" &
+wait $!
