@@ -14,6 +14,14 @@ TAP_TESTS    = 1
 PROVE_TESTS  = test/t/*.pl
 EXTRA_CLEAN  = tmp_check_regress
 
+# With HMS_DEBUG_POINTS=1 tests can stop a process at a named point and move its
+# clock; without, the specs that do so are left out.
+ifdef HMS_DEBUG_POINTS
+PG_CPPFLAGS += -DHMS_DEBUG_POINTS
+else
+ISOLATION   := $(patsubst test/specs/%.spec,%,$(sort $(shell grep -L debug test/specs/*.spec)))
+endif
+
 # These set up what they need by themselves, PostgreSQL included, so they must
 # work before pg_config exists.
 HOUSE_GOALS  = check check-all demo bench lint
