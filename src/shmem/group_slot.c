@@ -412,17 +412,6 @@ hms_cursor_waiters(HmsGroupSlot *slot)
 	return count;
 }
 
-/*
- * hms_cursor_wake_all
- *		Let all waiters look: ready rows were left for them.
- */
-void
-hms_cursor_wake_all(HmsGroupSlot *slot)
-{
-	if (hms_cursor_waiters(slot) > 0)
-		ConditionVariableBroadcast(&slot->cursor_cv);
-}
-
 /* Queue a request and return its ticket. */
 static uint64
 ask(HmsGroupSlot *slot, int32 stream_id, int32 group_id, int wanted)

@@ -63,8 +63,6 @@ extern void hms_cursor_set_place(HmsGroupSlot *slot, uint64 place);
 /* How many backends wait for this cursor now. */
 extern int	hms_cursor_waiters(HmsGroupSlot *slot);
 
-/* Wake all of them: ready rows were left. */
-extern void hms_cursor_wake_all(HmsGroupSlot *slot);
 
 /* --- requests to the advancer -------------------------------------------- */
 
