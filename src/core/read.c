@@ -298,8 +298,10 @@ read_log(Attempt *at)
 	if (at->request.short_path &&
 		first_bytes * still_wanted(at) <= (Size) hms_inline_bytes)
 	{
-		if (at->request.max_bytes == 0 || at->request.max_bytes > hms_inline_bytes)
-			at->request.max_bytes = at->out->bytes + hms_inline_bytes;
+		int64		limit = at->out->bytes + hms_inline_bytes;
+
+		if (at->request.max_bytes == 0 || at->request.max_bytes > limit)
+			at->request.max_bytes = limit;
 		read_inline(at);
 		return;
 	}
