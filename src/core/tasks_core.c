@@ -311,14 +311,14 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 {
 	Oid			relid = hms_relset()->delivery_rel;
 	Oid			index = hms_relset()->delivery_claim_idx;
-	HmsHintScan hints[HMS_PRIORITY_LEVELS];
+	HmsHintScan hints[HMS_LEVELS_IN_USE];
 	Relation	rel = table_open(relid, AccessShareLock);
 	Snapshot	snapshot;
 	HmsScan		scan;
 	bool		opened = false;
 	bool		due = false;
 
-	for (int level = 0; level < HMS_PRIORITY_LEVELS; level++)
+	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
 	{
 		HmsHintKey	key;
 
@@ -326,7 +326,7 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 		hms_hint_begin(&hints[level], &key, hms_effects_own_low(&key), true);
 	}
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	for (int level = HMS_PRIORITY_LEVELS - 1; level >= 0 && !due; level--)
+	for (int level = HMS_LEVELS_IN_USE - 1; level >= 0 && !due; level--)
 	{
 		ScanKeyData keys[4];
 
@@ -364,7 +364,7 @@ hms_group_next_due(const HmsGroup *group, TimestampTz now)
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TimestampTz nearest = DT_NOEND;
 
-	for (int level = 0; level < HMS_PRIORITY_LEVELS; level++)
+	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
 	{
 		TimestampTz due = hms_due_scan(rel, index, snapshot, group->incarnation, level,
 									   now, NEXT_DUE_MAX_DEAD);

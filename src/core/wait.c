@@ -71,10 +71,18 @@ sleep_until_reason(Sleeper *sleeper)
 {
 	bool		was_first = sleeper->waiter != NULL && hms_wait_is_first(sleeper->waiter);
 
-	/* The look before may have changed what is due next. */
-	sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
-	if (sleeper->waiter != NULL)
+	/*
+	 * The look before may have changed what is due next.  The timer is unset
+	 * first, so that what commits after our search is not taken for later
+	 * than a time that has passed.
+	 */
+	sleeper->due = DT_NOEND;
+	if (was_first)
+	{
+		hms_wait_set_timer(sleeper->waiter, DT_NOEND);
+		sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
 		hms_wait_set_timer(sleeper->waiter, sleeper->due);
+	}
 	for (;;)
 	{
 		int			rc;
