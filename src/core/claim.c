@@ -43,24 +43,38 @@ typedef struct Claim
 	TimestampTz now;
 	HmsMessages *out;
 	Snapshot	snapshot;
+	Relation	rel;			/* the delivery table */
+	bool		writing;		/* the next three are open */
 	HmsWriter	writer;
 	TupleTableSlot *locked;		/* the row as locked */
 	TupleTableSlot *fresh;		/* its replacement */
 	text	   *consumer;
 	HmsLogView	view;
 	bool		view_open;
+	int64		view_above;		/* the view has the messages with higher ids */
 	int			burials;
 	bool		full;
 } Claim;
 
-/* The message of a delivery; the log is opened at the first need. */
+static void
+close_view(Claim *claim)
+{
+	if (claim->view_open)
+		hms_log_release(&claim->view);
+	claim->view_open = false;
+}
+
+/* The message of a delivery; the log is opened at the first need, from there on upwards. */
 static bool
 fetch_message(Claim *claim, const HmsDelivery *delivery, HmsMessage *message)
 {
+	if (claim->view_open && delivery->id <= claim->view_above)
+		close_view(claim);
 	if (!claim->view_open)
 	{
+		claim->view_above = delivery->id - 1;
 		hms_log_view(&claim->view, claim->stream->log_relid,
-					 claim->stream->namespace_id, 0, PG_INT64_MAX);
+					 claim->stream->namespace_id, claim->view_above, PG_INT64_MAX);
 		claim->view_open = true;
 	}
 	return hms_log_fetch(claim->stream, &claim->view, claim->snapshot,
@@ -93,20 +107,13 @@ hand_out(Claim *claim, HmsDelivery *delivery)
 
 	if (!fetch_message(claim, delivery, &message))
 	{
-		hms_delete_locked(claim->writer.rel, &claim->locked->tts_tid, claim->snapshot);
+		hms_delete_locked(claim->rel, &claim->locked->tts_tid, claim->snapshot);
 		hms_effects_count_group(claim->group->group_id, HMS_GROUP_MISSING, 1);
 		return;
 	}
-	if (request->max_bytes > 0 && claim->out->n > 0 &&
-		claim->out->bytes + hms_message_bytes(&message) > request->max_bytes)
-	{
-		claim->full = true;
-		return;
-	}
-
 	if (request->no_ack)
 	{
-		hms_delete_locked(claim->writer.rel, &claim->locked->tts_tid, claim->snapshot);
+		hms_delete_locked(claim->rel, &claim->locked->tts_tid, claim->snapshot);
 		delivery->attempts++;
 		if (TIMESTAMP_IS_NOBEGIN(delivery->first_delivered_at))
 			delivery->first_delivered_at = claim->now;
@@ -122,30 +129,66 @@ hand_out(Claim *claim, HmsDelivery *delivery)
 		hms_effects_count_group(claim->group->group_id, HMS_GROUP_EXPIRED, 1);
 }
 
-/* One visible index row; it may be locked, exhausted or free. */
+/* True when the message of a delivery still fits into the request. */
+static bool
+fits(Claim *claim, const HmsDelivery *delivery)
+{
+	HmsMessage	message;
+
+	if (claim->request->max_bytes == 0 || claim->out->n == 0 ||
+		!fetch_message(claim, delivery, &message))
+		return true;
+	return claim->out->bytes + hms_message_bytes(&message) <= claim->request->max_bytes;
+}
+
+/* Open what only writing needs: most claims find nothing. */
+static void
+begin_writing(Claim *claim)
+{
+	if (claim->writing)
+		return;
+	hms_writer_open(&claim->writer, RelationGetRelid(claim->rel));
+	claim->locked = table_slot_create(claim->rel, NULL);
+	claim->fresh = MakeSingleTupleTableSlot(RelationGetDescr(claim->rel), &TTSOpsVirtual);
+	claim->writing = true;
+}
+
+/*
+ * One visible index row; it may be locked, exhausted or free.  A row that is
+ * not wanted is not locked either: others may have it meanwhile.
+ */
 static void
 visit(Claim *claim, TupleTableSlot *seen)
 {
 	HmsDelivery delivery;
+	bool		exhausted;
 
-	if (hms_lock_row(claim->writer.rel, &seen->tts_tid, claim->snapshot,
+	hms_delivery_read(seen, &delivery);
+	exhausted = hms_delivery_exhausted(claim->group, &delivery);
+	if (exhausted && claim->burials >= MAX_BURIALS)
+		return;
+	if (!exhausted && !fits(claim, &delivery))
+	{
+		claim->full = true;
+		return;
+	}
+
+	begin_writing(claim);
+	if (hms_lock_row(claim->rel, &seen->tts_tid, claim->snapshot,
 					 claim->locked, LockTupleNoKeyExclusive, false) != HMS_ROW_OK)
 		return;
 	HMS_DEBUG_POINT("claim-locked");
 	hms_delivery_read(claim->locked, &delivery);
 	hms_delivery_note_replaced(&delivery);
 
-	if (!hms_delivery_exhausted(claim->group, &delivery))
-	{
+	if (!exhausted)
 		hand_out(claim, &delivery);
-		return;
-	}
-	if (claim->burials < MAX_BURIALS)
+	else
 	{
 		HmsMessage	message;
 		bool		found = fetch_message(claim, &delivery, &message);
 
-		hms_bury_locked(claim->group, claim->writer.rel, &claim->locked->tts_tid,
+		hms_bury_locked(claim->group, claim->rel, &claim->locked->tts_tid,
 						claim->snapshot, &delivery, found ? &message : NULL,
 						"max_deliver", claim->now);
 		claim->burials++;
@@ -174,7 +217,7 @@ claim_level(Claim *claim, int priority)
 	hms_key_int2(&keys[1], 2, BTEqualStrategyNumber, priority);
 	hms_key_time(&keys[2], 3, BTGreaterEqualStrategyNumber, hint.lo);
 	hms_key_time(&keys[3], 3, BTLessEqualStrategyNumber, claim->now);
-	hms_scan_begin(&scan, claim->writer.rel, hms_relset()->delivery_claim_idx,
+	hms_scan_begin(&scan, claim->rel, hms_relset()->delivery_claim_idx,
 				   claim->snapshot, 4, keys);
 	while (!claim->full && claim->out->n < claim->request->max_messages &&
 		   hms_scan_next(&scan, ForwardScanDirection))
@@ -190,9 +233,7 @@ claim_level(Claim *claim, int priority)
 	}
 	hms_scan_end(&scan);
 	hms_hint_end(&hint, TIMESTAMP_IS_NOEND(first_due) ? claim->now : first_due);
-	if (claim->view_open)
-		hms_log_release(&claim->view);
-	claim->view_open = false;
+	close_view(claim);
 	UnregisterSnapshot(claim->snapshot);
 }
 
@@ -215,16 +256,18 @@ hms_claim_due(const HmsStream *stream, const HmsGroup *group,
 		.out = out,
 		.consumer = cstring_to_text(request->consumer)
 	};
-	int			before = out->n;
 
-	hms_writer_open(&claim.writer, hms_relset()->delivery_rel);
-	claim.locked = table_slot_create(claim.writer.rel, NULL);
-	claim.fresh = MakeSingleTupleTableSlot(RelationGetDescr(claim.writer.rel), &TTSOpsVirtual);
+	claim.rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
 	for (int level = HMS_LEVELS_IN_USE - 1; level >= 0; level--)
 		claim_level(&claim, level);
-	ExecDropSingleTupleTableSlot(claim.fresh);
-	ExecDropSingleTupleTableSlot(claim.locked);
-	hms_writer_close(&claim.writer, false);
-	if (out->n > before || claim.burials > 0)
+	if (claim.writing)
+	{
+		ExecDropSingleTupleTableSlot(claim.fresh);
+		ExecDropSingleTupleTableSlot(claim.locked);
+		hms_writer_close(&claim.writer, false);
+
+		/* No-op unless something was written. */
 		CommandCounterIncrement();
+	}
+	table_close(claim.rel, NoLock);
 }

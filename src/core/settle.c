@@ -218,6 +218,10 @@ settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
 	if (s->how->verb == HMS_ACK)
 		return ack_row(s, seen, &delivery);
 
+	/* A bare id of a released delivery: there is no lease to extend. */
+	if (s->how->verb == HMS_EXTEND && !delivery.has_token)
+		return false;
+
 	if (hms_lock_row(s->writer.rel, &seen->tts_tid, s->snapshot, s->locked,
 					 LockTupleNoKeyExclusive, false) != HMS_ROW_OK)
 		return false;
@@ -232,8 +236,6 @@ settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
 			bury(s, &delivery, s->how->reason);
 			break;
 		case HMS_EXTEND:
-			if (!delivery.has_token)
-				return false;
 			extend_row(s, &delivery);
 			break;
 		case HMS_ACK:
