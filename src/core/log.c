@@ -19,6 +19,12 @@
  *	 invalidations have arrived, or it has not begun and S sees the old place.
  * - A sealed leaf gets no more rows; its id range is exact and final.
  *
+ * So the list is complete when the view is made.  Leaves are opened when a row of them
+ * is needed, as a view may list hundreds.  Nothing gets lost by that: all that can
+ * happen to a listed leaf meanwhile is that it is dropped, when nobody is owed its rows, or that its
+ * indexes are rebuilt, so they are looked up under its lock.  The default
+ * partition is locked from the start.
+ *
  * All locks are AccessShareLock and are released with the view.
  *
  *-------------------------------------------------------------------------
@@ -158,7 +164,6 @@ hms_log_view(HmsLogView *view, Oid log_relid, int32 namespace_id,
 	HmsLogSlot *slot = hms_log_attach(log_relid, namespace_id);
 	TimestampTz newest = slot ? hms_log_newest(slot) : DT_NOEND;
 	const HmsLeaves *leaves = hms_route_leaves(log_relid, namespace_id);
-	int			kept = 0;
 
 	view->default_locked = InvalidOid;
 	if (leaves->default_index >= 0 && (slot == NULL || hms_log_default_used(slot)))
@@ -169,19 +174,46 @@ hms_log_view(HmsLogView *view, Oid log_relid, int32 namespace_id,
 	AcceptInvalidationMessages();
 	choose_leaves(view, hms_route_leaves(log_relid, namespace_id), newest, low_id, high_id);
 
-	view->rels = palloc(sizeof(Relation) * Max(view->nleaves, 1));
+	view->log_relid = log_relid;
+	view->namespace_id = namespace_id;
+	view->rels = palloc0(sizeof(Relation) * Max(view->nleaves, 1));
 	view->fetch = NULL;
+}
+
+/* Take the indexes of a leaf that we have locked just now from the cache: they may have been rebuilt. */
+static void
+refresh_leaf(const HmsLogView *view, HmsLeaf *leaf)
+{
+	const HmsLeaves *leaves = hms_route_leaves(view->log_relid, view->namespace_id);
+	int			i = leaf->is_default ? leaves->default_index :
+	hms_route_find(leaves, leaf->lower);
+
+	if (i < 0 || leaves->leaves[i].relid != leaf->relid)
+		return;
+	leaf->order_idx = leaves->leaves[i].order_idx;
+	leaf->xid_idx = leaves->leaves[i].xid_idx;
+}
+
+Relation
+hms_log_leaf(HmsLogView *view, int leaf)
+{
+	if (view->rels[leaf] == NULL)
+	{
+		view->rels[leaf] = try_relation_open(view->leaves[leaf].relid, AccessShareLock);
+		if (view->rels[leaf] != NULL)
+			refresh_leaf(view, &view->leaves[leaf]);
+	}
+	return view->rels[leaf];
+}
+
+void
+hms_log_pin(const HmsLogView *view)
+{
 	for (int i = 0; i < view->nleaves; i++)
 	{
-		/* A leaf that was dropped meanwhile has nothing that anybody is owed. */
-		Relation	rel = try_relation_open(view->leaves[i].relid, AccessShareLock);
-
-		if (rel == NULL)
-			continue;
-		view->leaves[kept] = view->leaves[i];
-		view->rels[kept++] = rel;
+		if (view->rels[i] != NULL && !view->leaves[i].is_default)
+			LockRelationOid(view->leaves[i].relid, AccessShareLock);
 	}
-	view->nleaves = kept;
 }
 
 void
@@ -189,6 +221,8 @@ hms_log_release(HmsLogView *view)
 {
 	for (int i = 0; i < view->nleaves; i++)
 	{
+		if (view->rels[i] == NULL)
+			continue;
 		if (view->fetch != NULL && view->fetch_open[i])
 			hms_scan_end(&view->fetch[i]);
 		relation_close(view->rels[i], AccessShareLock);
@@ -270,12 +304,16 @@ hms_sorted_ids(const int64 *ids, int nids, int64 **sorted)
 	return n;
 }
 
-/* Position the fetch scan of one leaf on (stream, priority, id). */
+/* Position the fetch scan of one leaf on (stream, priority, id); NULL when the leaf is gone. */
 static HmsScan *
 fetch_scan(const HmsStream *stream, HmsLogView *view, int leaf, Snapshot snapshot,
 		   int priority, int64 id)
 {
+	Relation	rel = hms_log_leaf(view, leaf);
 	ScanKeyData keys[3];
+
+	if (rel == NULL)
+		return NULL;
 
 	hms_key_int4(&keys[0], 1, BTEqualStrategyNumber, stream->stream_id);
 	hms_key_int2(&keys[1], 2, BTEqualStrategyNumber, priority);
@@ -289,7 +327,7 @@ fetch_scan(const HmsStream *stream, HmsLogView *view, int leaf, Snapshot snapsho
 	if (view->fetch_open[leaf])
 		hms_scan_restart(&view->fetch[leaf], 3, keys);
 	else
-		hms_scan_begin(&view->fetch[leaf], view->rels[leaf],
+		hms_scan_begin(&view->fetch[leaf], rel,
 					   view->leaves[leaf].order_idx, snapshot, 3, keys);
 	view->fetch_open[leaf] = true;
 	return &view->fetch[leaf];
@@ -312,7 +350,7 @@ hms_log_fetch(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 		if (!leaf_meets(&view->leaves[i], id - 1, id))
 			continue;
 		scan = fetch_scan(stream, view, i, snapshot, priority, id);
-		if (hms_scan_next(scan, ForwardScanDirection))
+		if (scan != NULL && hms_scan_next(scan, ForwardScanDirection))
 		{
 			hms_log_copy_message(scan->slot, message);
 			ExecClearTuple(scan->slot);

@@ -68,14 +68,16 @@ extern HmsLogSlot *hms_log_attach(Oid log_relid, int32 namespace_id);
 /*
  * Leaves that may hold rows visible to 'snapshot', with low < id <= high possible, in order of
  * min_id.  Call after the snapshot was taken: it waits for a healing in
- * progress and processes invalidations, so that no visible row is missed.  Each listed leaf is locked with
- * AccessShareLock: release them with hms_log_release().
+ * progress and processes invalidations, so that no visible row is missed.  A leaf is opened and
+ * locked with AccessShareLock when it is first needed; hms_log_release() closes them all.
  */
 typedef struct HmsLogView
 {
+	Oid			log_relid;
+	int32		namespace_id;
 	int			nleaves;
 	HmsLeaf    *leaves;			/* sorted by min_id */
-	Relation   *rels;			/* open with AccessShareLock */
+	Relation   *rels;			/* NULL = not opened so far */
 	HmsScan    *fetch;			/* scans of hms_log_fetch(); opened when
 								 * needed */
 	bool	   *fetch_open;
@@ -85,6 +87,12 @@ typedef struct HmsLogView
 
 extern void hms_log_view(HmsLogView *view, Oid log_relid, int32 namespace_id, int64 low_id, int64 high_id);
 extern void hms_log_release(HmsLogView *view);
+
+/* The relation of a leaf, opened now if it was not; NULL when the leaf was dropped, so that nobody is owed its rows. */
+extern Relation hms_log_leaf(HmsLogView *view, int leaf);
+
+/* Keep the partitions that a view has opened from being dropped until this transaction ends; not the default one. */
+extern void hms_log_pin(const HmsLogView *view);
 
 /* Copy the current row of a scan. */
 extern void hms_log_copy_message(TupleTableSlot *slot, HmsMessage *message);

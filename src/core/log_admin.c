@@ -60,26 +60,20 @@ typedef struct DeleteState
 	GroupProbe *groups;
 } DeleteState;
 
-/* The leaves of 'view' that may hold rows published in [from, to); shares its relations. */
-static HmsLogView
-prune_by_time(const HmsLogView *view, TimestampTz from, TimestampTz to)
+/* Leave only the leaves that may hold rows published in [from, to); none is open so far. */
+static void
+prune_by_time(HmsLogView *view, TimestampTz from, TimestampTz to)
 {
-	HmsLogView	pruned = *view;
+	int			kept = 0;
 
-	pruned.nleaves = 0;
-	pruned.leaves = palloc(sizeof(HmsLeaf) * Max(view->nleaves, 1));
-	pruned.rels = palloc(sizeof(Relation) * Max(view->nleaves, 1));
 	for (int i = 0; i < view->nleaves; i++)
 	{
 		const HmsLeaf *leaf = &view->leaves[i];
 
-		if (!leaf->is_default && (leaf->lower >= to || leaf->upper <= from))
-			continue;
-		pruned.leaves[pruned.nleaves] = *leaf;
-		pruned.rels[pruned.nleaves] = view->rels[i];
-		pruned.nleaves++;
+		if (leaf->is_default || (leaf->lower < to && leaf->upper > from))
+			view->leaves[kept++] = *leaf;
 	}
-	return pruned;
+	view->nleaves = kept;
 }
 
 void
@@ -88,7 +82,6 @@ hms_log_query(const HmsStream *stream, const HmsLogQuery *query, Snapshot snapsh
 {
 	int64		after = Max(query->from_id, 1) - 1;
 	HmsLogView	view;
-	HmsLogView	pruned;
 	HmsLogMerge *merge;
 	TupleTableSlot *slot;
 	MemoryContext per_row;
@@ -100,10 +93,10 @@ hms_log_query(const HmsStream *stream, const HmsLogQuery *query, Snapshot snapsh
 		return;
 
 	hms_log_view(&view, stream->log_relid, stream->namespace_id, after, query->to_id);
-	pruned = prune_by_time(&view, query->from_time, query->to_time);
+	prune_by_time(&view, query->from_time, query->to_time);
 	per_row = AllocSetContextCreate(CurrentMemoryContext, "hotmesh_stream message",
 									ALLOCSET_DEFAULT_SIZES);
-	merge = hms_log_merge_range(stream, &pruned, snapshot, after, query->to_id,
+	merge = hms_log_merge_range(stream, &view, snapshot, after, query->to_id,
 								query->descending ? BackwardScanDirection : ForwardScanDirection);
 	while (found < query->max_messages &&
 		   (slot = hms_log_merge_next(merge, &id, &priority)) != NULL)
@@ -156,8 +149,12 @@ probe_leaf(DeleteState *state, int leaf_no, int64 id)
 {
 	LeafProbe  *probe = &state->leaves[leaf_no];
 	const HmsLeaf *leaf = &state->view.leaves[leaf_no];
+	Relation	rel;
 
 	if (leaf->sealed && (id < leaf->min_id || id > leaf->max_id))
+		return false;
+	rel = hms_log_leaf(&state->view, leaf_no);
+	if (rel == NULL)
 		return false;
 	for (int priority = 0; priority < HMS_PRIORITY_LEVELS; priority++)
 	{
@@ -169,7 +166,7 @@ probe_leaf(DeleteState *state, int leaf_no, int64 id)
 		if (probe->open)
 			hms_scan_restart(&probe->scan, lengthof(keys), keys);
 		else
-			hms_scan_begin(&probe->scan, state->view.rels[leaf_no], leaf->order_idx,
+			hms_scan_begin(&probe->scan, rel, leaf->order_idx,
 						   state->snapshot, lengthof(keys), keys);
 		probe->open = true;
 		if (hms_scan_next(&probe->scan, ForwardScanDirection))

@@ -187,10 +187,14 @@ hms_log_count_pending(HmsLogCount *count, const HmsStream *stream, HmsLogView *v
 		for (int j = 0; j < view->nleaves; j++)
 		{
 			const HmsLeaf *leaf = &view->leaves[j];
+			Relation	rel;
 
 			if (leaf->sealed && leaf->max_id <= pending->after)
 				continue;
-			if (!count_pending_leaf(count, stream, view->rels[j], leaf->xid_idx,
+			rel = hms_log_leaf(view, j);
+			if (rel == NULL)
+				continue;
+			if (!count_pending_leaf(count, stream, rel, leaf->xid_idx,
 									snapshot, cursor, pending))
 			{
 				count->estimated = true;

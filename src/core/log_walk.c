@@ -160,8 +160,14 @@ leaf_open(HmsLogWalk *walk, int i)
 	else
 	{
 		const HmsLeaf *l = &walk->view->leaves[i];
+		Relation	rel = hms_log_leaf(walk->view, i);
 
-		hms_scan_begin(&leaf->scan, walk->view->rels[i],
+		if (rel == NULL)
+		{
+			leaf->state = LEAF_DONE;
+			return;
+		}
+		hms_scan_begin(&leaf->scan, rel,
 					   walk->by_xid ? l->xid_idx : l->order_idx,
 					   walk->snapshot, nkeys, keys);
 		leaf->has_scan = true;
@@ -264,13 +270,17 @@ hms_log_walk_end(HmsLogWalk *walk)
 static HmsXid
 leaf_next_xid(HmsLogView *view, int leaf, Snapshot snapshot, HmsXid from, HmsXid to)
 {
+	Relation	rel = hms_log_leaf(view, leaf);
 	ScanKeyData keys[2];
 	HmsScan		scan;
 	HmsXid		xid = to;
 
+	if (rel == NULL)
+		return to;
+
 	hms_key_int8(&keys[0], 1, BTGreaterEqualStrategyNumber, from);
 	hms_key_int8(&keys[1], 1, BTLessStrategyNumber, to);
-	hms_scan_begin(&scan, view->rels[leaf], view->leaves[leaf].xid_idx, snapshot, 2, keys);
+	hms_scan_begin(&scan, rel, view->leaves[leaf].xid_idx, snapshot, 2, keys);
 	if (hms_scan_next(&scan, ForwardScanDirection))
 	{
 		bool		isnull;
@@ -302,10 +312,13 @@ hms_log_highest_xid(const HmsNamespace *ns, Snapshot snapshot)
 	hms_log_view(&view, ns->log_relid, ns->namespace_id, 0, PG_INT64_MAX);
 	for (int i = 0; i < view.nleaves; i++)
 	{
+		Relation	rel = hms_log_leaf(&view, i);
 		HmsScan		scan;
 		bool		isnull;
 
-		hms_scan_begin(&scan, view.rels[i], view.leaves[i].xid_idx, snapshot, 0, NULL);
+		if (rel == NULL)
+			continue;
+		hms_scan_begin(&scan, rel, view.leaves[i].xid_idx, snapshot, 0, NULL);
 		if (hms_scan_next(&scan, BackwardScanDirection))
 			highest = Max(highest, DatumGetInt64(slot_getattr(scan.slot, HMS_LOG_XID, &isnull)));
 		hms_scan_end(&scan);
