@@ -231,6 +231,13 @@ make_due(const HmsStream *stream, const HmsGroup *group, HmsMessage *message,
 
 	hms_log_view(&view, stream->log_relid, stream->namespace_id, message->id - 1, message->id);
 	found = hms_log_fetch(stream, &view, snapshot, message->priority, message->id, &in_log);
+
+	/*
+	 * Retention does not see our delivery before we commit: it must not drop
+	 * the message until then.
+	 */
+	if (found)
+		hms_log_pin(&view);
 	hms_log_release(&view);
 	if (!found)
 		hms_log_restore(stream, message, now);
