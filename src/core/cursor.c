@@ -107,6 +107,7 @@ typedef struct Advance
 	int			ready_left;
 	int64		bytes_left;		/* < 0 = no limit */
 	int			rows_left;
+	int			rows_met;
 	instr_time	started;
 	bool		full;			/* the budget or the demand is used up */
 } Advance;
@@ -120,8 +121,11 @@ budget_used(Advance *st)
 	if (st->rows_left <= 0)
 		return true;
 
-	/* The clock is looked at every 64 rows, not for each. */
-	if (st->rows_left % 64 != 0)
+	/*
+	 * The clock is looked at every 64 rows, and not before the first: each
+	 * advance gets on.
+	 */
+	if (++st->rows_met % 64 != 0)
 		return false;
 	INSTR_TIME_SET_CURRENT(elapsed);
 	INSTR_TIME_SUBTRACT(elapsed, st->started);
@@ -184,6 +188,13 @@ dispose(Advance *st, TupleTableSlot *slot)
 		return true;
 	}
 	return false;
+}
+
+/* True when the next message could not be disposed of: no need to look for it. */
+static bool
+sated(const Advance *st)
+{
+	return st->adv->nmessages >= st->adv->want && st->ready_left <= 0;
 }
 
 /* Keep a piece of a pending entry for later. */
@@ -326,6 +337,11 @@ walk_log(Advance *st)
 			break;
 		}
 		st->cursor.pos[0] = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
+		if (sated(st))
+		{
+			st->full = true;
+			break;
+		}
 	}
 	if (!st->full && hms_log_walk_invisible(walk) >= JUMP_AFTER_INVISIBLE)
 		st->cursor.pos[0] = Max(st->cursor.pos[0], st->last_id);
