@@ -30,6 +30,7 @@ sub fresh
 	my ($name, $options) = @_;
 
 	$options //= q{partition_interval => '1 hour'};
+	at($keeper, 0);
 	$keeper->values_of("select hotmesh_stream.create_namespace('$name', $options)");
 	$keeper->values_of("select hotmesh_stream.create_stream('$name', namespace => '$name')");
 	$keeper->values_of("select hotmesh_stream.create_group('$name', 'g', ack_wait => '1d')");
