@@ -44,6 +44,9 @@
 #include "worker/advancer.h"
 #include "worker/process.h"
 
+/* Ready rows left for each row that a reader asked for. */
+#define READY_AHEAD			4
+
 /* Longest time one task keeps requests waiting. */
 #define TASK_MS				10
 
@@ -92,7 +95,8 @@ advance_group(const HmsAdvanceJob *job)
 		!hms_stream_by_id(job->stream_id, &stream))
 		return HMS_ADVANCE_NOTHING_LEFT;
 
-	advance.ready = job->wanted;
+	/* More than was asked for: the next readers find theirs without asking. */
+	advance.ready = Min(job->wanted, HMS_ADVANCE_ROWS / READY_AHEAD) * READY_AHEAD;
 	hms_effects_claim_begin();
 	hms_cursor_advance(&stream, &group, HMS_NOW(), &advance);
 	hms_effects_claim_end();
