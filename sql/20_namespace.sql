@@ -15,7 +15,7 @@ comment on function hotmesh_stream.create_namespace(text, text, interval, interv
 'of whole months or of at least one hour, with premake partitions (1 to 100) kept ready ahead; '
 'a partition older than retention is dropped once no group needs it, one older than retention_hard in any case (null = never); '
 'returns true, or false when it exists with this configuration; '
-'raises HM005 when it exists with another one, 22004 or 22023 for a bad argument, 42501 without manage on the database';
+'raises HM005 when it exists with another one, 22004 or 22023 for a bad argument, 42501 without manage on the database, or while others than superusers can change pg_partman';
 
 create function hotmesh_stream.alter_namespace(
     namespace text,

@@ -12,7 +12,7 @@ as 'MODULE_PATHNAME', 'hms_sql_create_stream';
 comment on function hotmesh_stream.create_stream(text, text, integer, interval) is
 'creates a stream in a namespace (the namespace default is created with it); messages larger than max_message_bytes '
 '(payload and headers) are refused, and become available delay after their publish; returns true, or false when it exists with this configuration; '
-'raises HM005 when it exists with another one, HM004 for an unknown namespace, 22004 or 22023 for a bad argument, 42501 without manage on the database';
+'raises HM005 when it exists with another one, HM004 for an unknown namespace, 22004 or 22023 for a bad argument, 42501 without manage on the database, or while others than superusers can change pg_partman';
 
 create function hotmesh_stream.alter_stream(
     stream text,

@@ -31,6 +31,7 @@
 #include "shmem/log_slot.h"
 #include "shmem/shmem.h"
 #include "shmem/wakeup.h"
+#include "storage/partman.h"
 #include "storage/relset.h"
 #include "storage/sequence.h"
 
@@ -174,6 +175,17 @@ check_privileges(HmsHealthDetail detail)
 	return dangling == 0;
 }
 
+/* pg_partman's functions run as the extension's owner. */
+static bool
+check_partman(HmsHealthDetail detail)
+{
+	char	   *distrust = hms_partman_distrust();
+
+	if (distrust != NULL)
+		appendStringInfo(detail, "%s, and could so become superuser", distrust);
+	return distrust == NULL;
+}
+
 /* The highest id above 'last' that a stream has; 0 if none. */
 static int64
 highest_above(const HmsStream *stream, Snapshot snapshot, int64 last)
@@ -260,6 +272,7 @@ static const struct
 	{"shared_memory", check_shared_memory, true, NULL},
 	{"cursors", hms_health_cursors, true, "no cursor is held for long"},
 	{"privileges", check_privileges, false, "no privilege is left over"},
+	{"pg_partman", check_partman, false, "only superusers can change it"},
 	{"message_ids", check_sequence, true, NULL},
 };
 

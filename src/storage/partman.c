@@ -31,6 +31,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "tcop/pquery.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -43,6 +44,7 @@
 typedef struct Partman
 {
 	char	   *schema;			/* quoted */
+	Oid			schema_oid;
 	int			major;
 	Oid			owner;
 } Partman;
@@ -198,6 +200,7 @@ find_partman(Partman *partman)
 
 		partman->schema =
 			pstrdup(quote_identifier(get_namespace_name(form->extnamespace)));
+		partman->schema_oid = form->extnamespace;
 		partman->major = isnull ? 0 : atoi(TextDatumGetCString(version));
 		partman->owner = form->extowner;
 	}
@@ -219,6 +222,46 @@ require_partman(Partman *partman)
 				 errmsg("extension \"%s\" has unsupported version %d", "pg_partman",
 						partman->major),
 				 errhint("Use version 4.7 or a 5.x version.")));
+}
+
+/*
+ * hms_partman_distrust
+ *		Who may run code of their own as the extension's owner, NULL if nobody.
+ */
+char *
+hms_partman_distrust(void)
+{
+	Partman		partman;
+	Oid			intruder;
+
+	if (!find_partman(&partman))
+		return NULL;
+	if (!superuser_arg(partman.owner) && partman.owner != hms_relset()->owner)
+		return psprintf("role \"%s\", which owns extension pg_partman, is not superuser",
+						GetUserNameFromId(partman.owner, false));
+	if (!hms_schema_intruder(partman.schema_oid, &intruder))
+		return NULL;
+	if (intruder == ACL_ID_PUBLIC)
+		return psprintf("everybody may create objects in schema %s of pg_partman",
+						partman.schema);
+	return psprintf("role \"%s\", which is not superuser, may create objects in schema %s of pg_partman",
+					GetUserNameFromId(intruder, false), partman.schema);
+}
+
+/* pg_partman's functions run as superuser, so nobody else may stand in their way. */
+static void
+require_trust(void)
+{
+	char	   *distrust = hms_partman_distrust();
+
+	if (distrust == NULL)
+		return;
+	distrust[0] = pg_toupper((unsigned char) distrust[0]);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("cannot create a log with a pg_partman that others can change"),
+			 errdetail("%s.", distrust),
+			 errhint("Install pg_partman into a schema in which only superusers may create objects.")));
 }
 
 /* The log's name as pg_partman keeps it. */
@@ -312,6 +355,7 @@ hms_partman_create_log(int32 namespace_id, const Interval *partition_interval,
 
 	hms_ddl_begin(&scope, false);
 	require_partman(&partman);
+	require_trust();
 	create_tables(namespace_id);
 	create_first_partitions(&partman, namespace_id, partition_interval, premake, now);
 	hms_ddl_end(&scope);

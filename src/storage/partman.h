@@ -27,6 +27,13 @@
 extern void hms_partman_create_log(int32 namespace_id, const Interval *partition_interval,
 								   int premake, TimestampTz now);
 
+/*
+ * Who may run code of their own as the extension's owner, because pg_partman or
+ * its schema is theirs: a palloc'd sentence, NULL if nobody.  hms_partman_create_log()
+ * refuses then, with 42501.
+ */
+extern char *hms_partman_distrust(void);
+
 /* Drop a log with its template and part_config row.  Waits for locks as DROP TABLE does. */
 extern void hms_partman_drop_log(int32 namespace_id);
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * partman_private.h
- *	  Statements as the extension's owner: what partman.c offers to
- *	  partman_leaf.c, so that SPI stays in one file.
+ *	  What the files of partman.h share: statements as the extension's owner,
+ *	  so that SPI stays in one file, and whether pg_partman is to be trusted.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,5 +41,11 @@ extern void hms_ddl_set(const char *name, const char *value);
 
 /* Let pg_partman create the partition that begins at 'lower'; all locks are held. */
 extern void hms_ddl_create_partition(int32 namespace_id, TimestampTz lower);
+
+/*
+ * A role that may create objects in a schema although it is neither superuser
+ * nor the extension's owner; ACL_ID_PUBLIC for everybody.  False if there is none.
+ */
+extern bool hms_schema_intruder(Oid schema, Oid *intruder);
 
 #endif							/* HMS_STORAGE_PARTMAN_PRIVATE_H */
