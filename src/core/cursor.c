@@ -86,6 +86,10 @@
 /* Invisible entries met by a walk before pos jumps over them. */
 #define JUMP_AFTER_INVISIBLE	64
 
+/* A small advance looks first at this many ids behind pos per message that it wants. */
+#define NEAR_IDS				16
+#define SMALL_ADVANCE			16
+
 /* One advance; everything in the caller's memory context. */
 typedef struct Advance
 {
@@ -316,16 +320,12 @@ work_off_pending(Advance *st)
 	return changed;
 }
 
-/* Step 2; true when pos moved. */
-static bool
-walk_log(Advance *st)
+/* Walk on as long as messages can be disposed of; pos follows. */
+static void
+walk_messages(Advance *st, HmsLogWalk *walk)
 {
-	int64		old_pos = st->cursor.pos[0];
-	HmsLogWalk *walk;
 	TupleTableSlot *slot;
 
-	walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, 0, old_pos,
-							  PG_INT64_MAX, ForwardScanDirection);
 	while ((slot = hms_log_walk_next(walk)) != NULL)
 	{
 		bool		isnull;
@@ -342,6 +342,32 @@ walk_log(Advance *st)
 			st->full = true;
 			break;
 		}
+	}
+}
+
+/*
+ * Step 2; true when pos moved.
+ *
+ * An index scan collects a whole page of entries before it returns the first,
+ * which costs more than all the rest of a small advance.  So that one looks at
+ * a few ids only, and walks on when they did not suffice.
+ */
+static bool
+walk_log(Advance *st)
+{
+	int64		old_pos = st->cursor.pos[0];
+	int			demand = st->adv->want + st->ready_left;
+	bool		small = demand <= SMALL_ADVANCE;
+	HmsLogWalk *walk;
+
+	walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, 0, old_pos,
+							  small ? old_pos + NEAR_IDS * demand : PG_INT64_MAX,
+							  ForwardScanDirection);
+	walk_messages(st, walk);
+	if (small && !st->full)
+	{
+		hms_log_walk_on(walk, PG_INT64_MAX);
+		walk_messages(st, walk);
 	}
 	if (!st->full && hms_log_walk_invisible(walk) >= JUMP_AFTER_INVISIBLE)
 		st->cursor.pos[0] = Max(st->cursor.pos[0], st->last_id);

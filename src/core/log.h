@@ -109,6 +109,9 @@ typedef struct HmsLogWalk HmsLogWalk;
 extern HmsLogWalk *hms_log_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 									  int priority, int64 after_id, int64 upto_id, ScanDirection direction);
 
+/* A forward walk that has come to its end goes on behind it, up to a higher id. */
+extern void hms_log_walk_on(HmsLogWalk *walk, int64 upto_id);
+
 /* All transactions of a log use one walk; position it with hms_log_walk_xid(). */
 extern HmsLogWalk *hms_log_xid_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot);
 extern void hms_log_walk_xid(HmsLogWalk *walk, HmsXid xid, int64 after_id, int64 upto_id);

@@ -93,6 +93,16 @@ hms_log_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot,
 	return walk;
 }
 
+void
+hms_log_walk_on(HmsLogWalk *walk, int64 upto_id)
+{
+	Assert(!walk->by_xid && ScanDirectionIsForward(walk->direction));
+
+	walk->after_id = walk->upto_id;
+	walk->upto_id = upto_id;
+	walk_reset(walk);
+}
+
 HmsLogWalk *
 hms_log_xid_walk_begin(const HmsStream *stream, HmsLogView *view, Snapshot snapshot)
 {
