@@ -31,8 +31,8 @@
 
 #define TOKEN_DIGITS	16
 
-/* Rows passed over before the scan is positioned anew. */
-#define MAX_SKIPPED_ROWS	8
+/* Receipts whose ids differ by no more are looked for in one scan. */
+#define MAX_GAP			64
 
 /* One call. */
 typedef struct Settling
@@ -41,8 +41,10 @@ typedef struct Settling
 	const HmsGroup *group;
 	const HmsSettle *how;
 	TimestampTz now;
-	HmsWriter	writer;
+	Relation	rel;			/* the delivery table */
 	Snapshot	snapshot;
+	HmsWriter	writer;			/* this and the slots not for an ack, which
+								 * only deletes */
 	TupleTableSlot *locked;
 	TupleTableSlot *fresh;
 } Settling;
@@ -115,7 +117,7 @@ receipt_fits(const HmsReceipt *receipt, const HmsDelivery *delivery)
 static bool
 ack_row(Settling *s, TupleTableSlot *seen, const HmsDelivery *delivery)
 {
-	if (hms_delete_row(s->writer.rel, &seen->tts_tid, s->snapshot) != HMS_ROW_OK)
+	if (hms_delete_row(s->rel, &seen->tts_tid, s->snapshot) != HMS_ROW_OK)
 		return false;
 	hms_delivery_note_replaced(delivery);
 	hms_effects_count_group(s->group->group_id, HMS_GROUP_ACKED, 1);
@@ -138,7 +140,7 @@ bury(Settling *s, const HmsDelivery *delivery, const char *reason)
 	found = hms_log_fetch(s->stream, &view, s->snapshot, delivery->priority,
 						  delivery->id, &message);
 	hms_log_release(&view);
-	(void) hms_bury_locked(s->group, s->writer.rel, &s->locked->tts_tid, s->snapshot,
+	(void) hms_bury_locked(s->group, s->rel, &s->locked->tts_tid, s->snapshot,
 						   delivery, found ? &message : NULL, reason, s->now);
 
 	/*
@@ -222,7 +224,7 @@ settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
 	if (s->how->verb == HMS_EXTEND && !delivery.has_token)
 		return false;
 
-	if (hms_lock_row(s->writer.rel, &seen->tts_tid, s->snapshot, s->locked,
+	if (hms_lock_row(s->rel, &seen->tts_tid, s->snapshot, s->locked,
 					 LockTupleNoKeyExclusive, false) != HMS_ROW_OK)
 		return false;
 	hms_delivery_read(s->locked, &delivery);
@@ -244,7 +246,7 @@ settle_row(Settling *s, TupleTableSlot *seen, const HmsReceipt *receipt)
 	return true;
 }
 
-/* Next visible delivery and its id; false at the end of the group. */
+/* Next visible delivery and its id; false at the end of the scan. */
 static bool
 next_row(HmsScan *scan, int64 *id)
 {
@@ -265,25 +267,39 @@ compare_receipts(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Position the scan on the deliveries of a group from 'id' upwards. */
+/* Position the scan on the deliveries of a group with first_id <= id <= last_id. */
 static void
-scan_from(Settling *s, HmsScan *scan, bool *open, int64 id)
+scan_run(Settling *s, HmsScan *scan, bool *open, int64 first_id, int64 last_id)
 {
-	ScanKeyData keys[2];
+	ScanKeyData keys[3];
 
 	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, s->group->incarnation);
-	hms_key_int8(&keys[1], 2, BTGreaterEqualStrategyNumber, id);
+	hms_key_int8(&keys[1], 2, BTGreaterEqualStrategyNumber, first_id);
+	hms_key_int8(&keys[2], 2, BTLessEqualStrategyNumber, last_id);
 	if (*open)
-		hms_scan_restart(scan, 2, keys);
+		hms_scan_restart(scan, 3, keys);
 	else
-		hms_scan_begin(scan, s->writer.rel, hms_relset()->delivery_id_idx,
-					   s->snapshot, 2, keys);
+		hms_scan_begin(scan, s->rel, hms_relset()->delivery_id_idx,
+					   s->snapshot, 3, keys);
 	*open = true;
 }
 
+/* The last id of the run of neighbours that begins with the first receipt. */
+static int64
+end_of_run(const HmsReceipt *receipts, int n)
+{
+	int			i = 0;
+
+	while (i + 1 < n && receipts[i + 1].id - receipts[i].id <= MAX_GAP)
+		i++;
+	return receipts[i].id;
+}
+
 /*
- * Settle sorted receipts in one pass over the index: the hand-outs of a batch
- * mostly stand side by side.  Where they do not, the scan is positioned anew.
+ * Settle sorted receipts in few passes over the index: the hand-outs of a batch
+ * mostly stand side by side.  Each run of neighbours is a scan with both ends
+ * bounded, as what was settled between two runs may have left any number of
+ * dead entries.
  */
 static int
 settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
@@ -292,20 +308,20 @@ settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
 	bool		open = false;
 	bool		have_row = false;
 	int64		row_id = 0;
+	int64		run_end = -1;
 	int			settled = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			skipped = 0;
-
 		CHECK_FOR_INTERRUPTS();
-		while (have_row && row_id < receipts[i].id && skipped++ < MAX_SKIPPED_ROWS)
-			have_row = next_row(&scan, &row_id);
-		if (!open || (have_row && row_id < receipts[i].id))
+		if (receipts[i].id > run_end)
 		{
-			scan_from(s, &scan, &open, receipts[i].id);
+			run_end = end_of_run(&receipts[i], n - i);
+			scan_run(s, &scan, &open, receipts[i].id, run_end);
 			have_row = next_row(&scan, &row_id);
 		}
+		while (have_row && row_id < receipts[i].id)
+			have_row = next_row(&scan, &row_id);
 
 		/*
 		 * A receipt given twice finds its row changed by ourselves: settled
@@ -317,6 +333,22 @@ settle_sorted(Settling *s, const HmsReceipt *receipts, int n)
 	if (open)
 		hms_scan_end(&scan);
 	return settled;
+}
+
+static void
+begin_writing(Settling *s)
+{
+	hms_writer_open(&s->writer, RelationGetRelid(s->rel));
+	s->locked = table_slot_create(s->rel, NULL);
+	s->fresh = MakeSingleTupleTableSlot(RelationGetDescr(s->rel), &TTSOpsVirtual);
+}
+
+static void
+end_writing(Settling *s)
+{
+	ExecDropSingleTupleTableSlot(s->fresh);
+	ExecDropSingleTupleTableSlot(s->locked);
+	hms_writer_close(&s->writer, false);
 }
 
 int
@@ -331,15 +363,15 @@ hms_settle(const HmsStream *stream, const HmsGroup *group,
 	memcpy(sorted, receipts, sizeof(HmsReceipt) * nreceipts);
 	qsort(sorted, nreceipts, sizeof(HmsReceipt), compare_receipts);
 
-	hms_writer_open(&s.writer, hms_relset()->delivery_rel);
-	s.locked = table_slot_create(s.writer.rel, NULL);
-	s.fresh = MakeSingleTupleTableSlot(RelationGetDescr(s.writer.rel), &TTSOpsVirtual);
+	s.rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
+	if (how->verb != HMS_ACK)
+		begin_writing(&s);
 	s.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	settled = settle_sorted(&s, sorted, nreceipts);
 	UnregisterSnapshot(s.snapshot);
-	ExecDropSingleTupleTableSlot(s.fresh);
-	ExecDropSingleTupleTableSlot(s.locked);
-	hms_writer_close(&s.writer, false);
+	if (how->verb != HMS_ACK)
+		end_writing(&s);
+	table_close(s.rel, NoLock);
 
 	if (settled < nreceipts)
 		hms_effects_count_group(group->group_id, HMS_GROUP_LOST_SETTLES, nreceipts - settled);
