@@ -27,7 +27,7 @@
 #include "core/stream_cache.h"
 #include "core/xid.h"
 #include "debug/debug_point.h"
-#include "shmem/log_slot.h"
+#include "shmem/effects.h"
 #include "storage/config.h"
 #include "storage/partman.h"
 #include "storage/relset.h"
@@ -392,6 +392,6 @@ hms_namespace_drop(const char *name)
 	hms_config_delete(hms_relset()->namespace_rel, tuple);
 	hms_partman_drop_log(ns.namespace_id);
 	if (OidIsValid(ns.log_relid))
-		hms_log_slot_forget(ns.log_relid);
+		hms_effects_log_dropped(ns.log_relid);
 	return true;
 }

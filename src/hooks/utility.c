@@ -18,7 +18,7 @@
  * callback, at commit: after CREATE EXTENSION and CREATE DATABASE the launcher
  * is asked to look at the database, after DROP ROLE the housekeeper is asked to
  * forget the role's privileges, after DROP DATABASE shared memory forgets the
- * database.  A hold ends with the transaction, however that ends, termination
+ * database, after DROP EXTENSION what it holds about this one.  A hold ends with the transaction, however that ends, termination
  * of the backend included.
  *
  *-------------------------------------------------------------------------
@@ -55,6 +55,9 @@ typedef struct Owed
 	Oid			dropped;		/* forget this database */
 	Oid			probe;			/* have the launcher look at this one */
 	bool		housekeeper;	/* start the housekeeper of this one */
+	int			uninstalled;	/* nest level at which the extension was
+								 * dropped from this one; 0 = it was not */
+	bool		reinstalled;	/* and created again */
 } Owed;
 
 static Owed owed;
@@ -194,11 +197,18 @@ may_drop_logs(Node *command)
 static void
 clean_after_drop(Node *command)
 {
+	bool		installed;
+
 	CommandCounterIncrement();
+	installed = OidIsValid(get_extension_oid(HMS_EXTENSION, true));
+	if (!installed)
+	{
+		owed.uninstalled = GetCurrentTransactionNestLevel();
+		owed.reinstalled = false;
+	}
 	if (!OidIsValid(get_extension_oid("pg_partman", true)))
 		return;
-	if (IsA(command, DropOwnedStmt) ||
-		!OidIsValid(get_extension_oid(HMS_EXTENSION, true)))
+	if (IsA(command, DropOwnedStmt) || !installed)
 		hms_partman_forget_missing_logs();
 }
 
@@ -210,7 +220,10 @@ note_effects(Node *command, Oid held)
 	{
 		case T_CreateExtensionStmt:
 			if (strcmp(((CreateExtensionStmt *) command)->extname, HMS_EXTENSION) == 0)
+			{
 				owed.probe = MyDatabaseId;
+				owed.reinstalled = true;
+			}
 			break;
 		case T_CreatedbStmt:
 			owed.probe = get_database_oid(((CreatedbStmt *) command)->dbname, true);
@@ -289,6 +302,20 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	note_effects(command, hold);
 }
 
+/*
+ * Forget what shared memory holds about an extension that was dropped.  Where
+ * the same transaction created it again, others may by now use what is kept by
+ * the OIDs of its new relations, so that stays, with what is left of the old.
+ */
+static void
+forget_extension(bool reinstalled)
+{
+	if (reinstalled)
+		hms_shmem_forget_statistics(MyDatabaseId);
+	else
+		hms_shmem_forget_database(MyDatabaseId);
+}
+
 /* Pay what is owed, at the end of the transaction.  Nothing here can fail. */
 static void
 utility_xact_callback(XactEvent event, void *arg)
@@ -302,6 +329,8 @@ utility_xact_callback(XactEvent event, void *arg)
 		hms_workers_release(now.held);
 	if (event != XACT_EVENT_COMMIT)
 		return;
+	if (now.uninstalled > 0)
+		forget_extension(now.reinstalled);
 	if (OidIsValid(now.dropped))
 		hms_shmem_forget_database(now.dropped);
 	if (OidIsValid(now.probe))
@@ -310,10 +339,25 @@ utility_xact_callback(XactEvent event, void *arg)
 		hms_housekeeper_request();
 }
 
+/* A subtransaction's DROP EXTENSION becomes its parent's, or never happened. */
+static void
+utility_subxact_callback(SubXactEvent event, SubTransactionId mine,
+						 SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	if (owed.uninstalled < level)
+		return;
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		owed.uninstalled = level - 1;
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+		owed.uninstalled = 0;
+}
+
 /*
  * hms_utility_install_hooks
  *		Install the hook, in front of those that are there, and its
- *		transaction callback.
+ *		transaction callbacks.
  */
 void
 hms_utility_install_hooks(void)
@@ -321,4 +365,5 @@ hms_utility_install_hooks(void)
 	prev_ProcessUtility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = utility_hook;
 	RegisterXactCallback(utility_xact_callback, NULL);
+	RegisterSubXactCallback(utility_subxact_callback, NULL);
 }

@@ -21,7 +21,8 @@ typedef enum HmsEffectKind
 	HMS_EFFECT_COUNT_STREAM,
 	HMS_EFFECT_COUNT_GROUP,
 	HMS_EFFECT_CURSOR,
-	HMS_EFFECT_CURSOR_PLACE
+	HMS_EFFECT_CURSOR_PLACE,
+	HMS_EFFECT_LOG_DROPPED
 } HmsEffectKind;
 
 typedef struct HmsEffect
@@ -29,7 +30,8 @@ typedef struct HmsEffect
 	int			level;			/* nest level of the subtransaction */
 	HmsEffectKind kind;
 	int			counter;		/* which, for the COUNT kinds */
-	int64		id;				/* of the stream or group, or an incarnation */
+	int64		id;				/* of the stream or group, an incarnation, or
+								 * the log's OID */
 	int64		amount;			/* summed when merged; CURSOR_PLACE: the last
 								 * one stays */
 	union

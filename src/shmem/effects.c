@@ -24,6 +24,7 @@
 #include "shmem/async_commit.h"
 #include "shmem/effect_list.h"
 #include "shmem/effects.h"
+#include "shmem/log_slot.h"
 #include "shmem/wakeup.h"
 
 static void
@@ -212,6 +213,16 @@ hms_effects_count_stream(int32 stream_id, HmsStreamCounter counter, int64 n)
 	note_simple(HMS_EFFECT_COUNT_STREAM, stream_id, counter, n);
 }
 
+/*
+ * hms_effects_log_dropped
+ *		At commit give back the slot of a log.
+ */
+void
+hms_effects_log_dropped(Oid log_relid)
+{
+	note_simple(HMS_EFFECT_LOG_DROPPED, log_relid, 0, 0);
+}
+
 /* --- the end of the transaction ----------------------------------------------- */
 
 static void
@@ -319,6 +330,16 @@ apply_cursor_places(const HmsEffect *effects, int neffects)
 	}
 }
 
+static void
+apply_drops(const HmsEffect *effects, int neffects)
+{
+	for (int i = 0; i < neffects; i++)
+	{
+		if (effects[i].kind == HMS_EFFECT_LOG_DROPPED)
+			hms_log_slot_forget((Oid) effects[i].id);
+	}
+}
+
 /* Release the cursors noted in the list from 'first' on. */
 static void
 release_cursors(int first)
@@ -383,6 +404,7 @@ hms_effects_at_commit(void)
 	apply_wakes(effects, neffects);
 	apply_counts(effects, neffects);
 	apply_cursor_places(effects, neffects);
+	apply_drops(effects, neffects);
 	release_cursors(0);
 	hms_effect_list_reset();
 }

@@ -68,6 +68,9 @@ extern bool hms_effects_holds_cursor(int64 incarnation);
 /* The cursor's new row version stands at 'tid': others look there first once we have committed. */
 extern void hms_effects_cursor_place(HmsGroupSlot *slot, int64 incarnation, const ItemPointerData * tid);
 
+/* The log was dropped: at commit its slot is given back, so that it stays if we roll back. */
+extern void hms_effects_log_dropped(Oid log_relid);
+
 /* Counters, added at commit. */
 extern void hms_effects_count_group(int32 group_id, HmsGroupCounter counter, int64 n);
 extern void hms_effects_count_stream(int32 stream_id, HmsStreamCounter counter, int64 n);

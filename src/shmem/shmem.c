@@ -145,6 +145,23 @@ hms_shmem_forget_database(Oid dboid)
 }
 
 /*
+ * hms_shmem_forget_statistics
+ *		Forget the counters and consumers of a database.
+ *
+ * They are kept by ids that a new installation of the extension uses again;
+ * everything else is kept by OIDs.
+ */
+void
+hms_shmem_forget_statistics(Oid dboid)
+{
+	if (!attached)
+		return;
+
+	hms_counters_forget_database(dboid);
+	hms_presence_forget_database(dboid);
+}
+
+/*
  * hms_shmem_tranche
  *		Make or look up the tranche of an item's locks and register its name.
  */

@@ -22,6 +22,7 @@ extern void hms_shmem_require(void);
  * the extension is created or dropped in it, as ids then start again.  Takes
  * LWLocks, never fails.
  */
+extern void hms_shmem_forget_statistics(Oid dboid);
 extern void hms_shmem_forget_database(Oid dboid);
 
 /*
