@@ -151,6 +151,8 @@ static bool
 advance_inline(Attempt *at, bool waiting, HmsAdvanceResult *result)
 {
 	HmsAdvance	adv = {.want = still_wanted(at),.have = at->out->n};
+	MemoryContext context;
+	MemoryContext old_context;
 	int			waiters = 0;
 
 	if (at->slot != NULL)
@@ -160,7 +162,16 @@ advance_inline(Attempt *at, bool waiting, HmsAdvanceResult *result)
 		adv.ready = READY_PER_WAITER * waiters * adv.want;
 	if (at->request.max_bytes > 0)
 		adv.max_bytes = Max(at->request.max_bytes - at->out->bytes, 1);
+
+	/* A read that meets delayed messages only advances many times. */
+	context = AllocSetContextCreate(CurrentMemoryContext, "hotmesh_stream advance",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
 	hms_cursor_advance(&at->stream, &at->group, at->now, &adv);
+	MemoryContextSwitchTo(old_context);
+	if (adv.nmessages == 0)
+		MemoryContextDelete(context);
+
 	*result = adv.result;
 	if (adv.result == HMS_ADVANCE_BUSY)
 		return false;

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "utils/memutils.h"
 
 #include "core/privilege.h"
 #include "core/read.h"
@@ -99,6 +100,21 @@ sleep_until_reason(Sleeper *sleeper)
 	}
 }
 
+/* One look of many: what it allocates is freed unless it found messages. */
+static void
+read_again(const HmsReadRequest *request, HmsMessages *out)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "hotmesh_stream look",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+
+	hms_read_once(request, out);
+	MemoryContextSwitchTo(old_context);
+	if (out->n == 0)
+		MemoryContextDelete(context);
+}
+
 /*
  * Read, and sleep while there is nothing, until the deadline.  The waiter is entered before the
  * look, so that a commit between look and sleep finds it.
@@ -117,7 +133,7 @@ read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *o
 	sleeper.waiter = hms_wait_enter(stream.stream_id, incarnation);
 	for (;;)
 	{
-		hms_read_once(request, out);
+		read_again(request, out);
 		if (out->n > 0 || hms_ms_until(deadline) <= 0)
 			break;
 		sleep_until_reason(&sleeper);
@@ -152,10 +168,19 @@ hms_read(const HmsReadRequest *request, HmsMessages *out)
 static bool
 look(const char *stream_name, const char *group_name, HmsStream *stream, HmsGroup *group)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "hotmesh_stream look",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	bool		found;
+
 	hms_stream_by_name(stream_name, stream);
 	hms_privilege_check(HMS_PRIV_CONSUME, stream->stream_id, stream->name);
 	hms_group_by_name(stream, group_name, group);
-	return hms_group_has_work(stream, group, HMS_NOW());
+	found = hms_group_has_work(stream, group, HMS_NOW());
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return found;
 }
 
 /*
