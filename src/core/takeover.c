@@ -24,8 +24,8 @@
 #include "core/settle.h"
 #include "shmem/counters.h"
 #include "shmem/effects.h"
-#include "storage/config.h"
 #include "storage/relset.h"
+#include "storage/scan.h"
 
 typedef struct Takeover
 {
@@ -274,13 +274,22 @@ void
 hms_forget_consumer(const HmsGroup *group, const char *consumer)
 {
 	const HmsRelset *relset = hms_relset();
+	Oid			index = relset->consumer_pkey;
+	Relation	rel = table_open(relset->consumer_rel, RowExclusiveLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	ScanKeyData keys[2];
-	HeapTuple	tuple;
+	HmsScan		scan;
 
 	hms_key_int4(&keys[0], 1, BTEqualStrategyNumber, group->group_id);
 	hms_key_text(&keys[1], 2, cstring_to_text(consumer));
-	tuple = hms_config_find(relset->consumer_rel, relset->consumer_pkey, 2, keys);
-	if (tuple != NULL)
-		hms_config_delete(relset->consumer_rel, tuple);
+	hms_scan_begin(&scan, rel, index, snapshot, 2, keys);
+
+	/* Somebody else may be deleting or rewriting it: no reason to wait. */
+	if (hms_scan_next(&scan, ForwardScanDirection))
+		(void) hms_delete_row(rel, &scan.slot->tts_tid, snapshot);
+	hms_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
 	hms_presence_forget(group->group_id, consumer);
 }
