@@ -3,9 +3,10 @@
  * relset.c
  *	  OIDs of our relations in the current database.
  *
- * Looked up by name once per backend and kept until a relation of ours is
- * dropped (relcache invalidation), so that DROP EXTENSION followed by CREATE
- * EXTENSION is noticed by backends that live on.  Nothing is shared.
+ * Looked up by name and kept until one of them changes (relcache invalidation),
+ * so that backends that live on notice DROP EXTENSION followed by CREATE
+ * EXTENSION, and the new index that REINDEX CONCURRENTLY puts in the place of
+ * an old one.  Nothing is shared.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,14 +71,20 @@ static const RelationName relation_names[] = {
 
 static HmsRelset relset;
 static bool relset_valid = false;
+static bool load_disturbed = false;
 static bool callback_registered = false;
 
-/* xid_offset never changes its definition: its invalidation means DROP. */
 static void
 relset_invalidated(Datum arg, Oid relid)
 {
-	if (relid == InvalidOid || relid == relset.xid_offset_rel)
+	load_disturbed = true;
+	if (relid == InvalidOid)
 		relset_valid = false;
+	for (int i = 0; i < lengthof(relation_names) && relset_valid; i++)
+	{
+		if (relid == *(Oid *) ((char *) &relset + relation_names[i].offset))
+			relset_valid = false;
+	}
 }
 
 /* Owner of the extension; InvalidOid if it is not installed. */
@@ -152,12 +159,10 @@ hms_relset_or_null(void)
 	if (relset_valid)
 		return &relset;
 
-	relset_valid = true;
+	load_disturbed = false;
 	if (!relset_load())
-	{
-		relset_valid = false;
 		return NULL;
-	}
+	relset_valid = !load_disturbed;
 	return &relset;
 }
 
