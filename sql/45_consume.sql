@@ -63,7 +63,7 @@ returns integer
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_extend';
 comment on function hotmesh_stream.extend(text, text, text[], interval) is
-'makes leases end ack_wait from now (default: the group''s); 0 releases them at once. The receipt stays valid, delivery_count does not change. Returns how many leases were still held. Errors as ack()';
+'makes leases end ack_wait from now (default: the group''s); 0 releases them at once and ends the receipt, which otherwise stays valid; delivery_count does not change. Returns how many leases were still held. Errors as ack()';
 
 create function hotmesh_stream.claim(
     stream         text,

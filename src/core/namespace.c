@@ -228,6 +228,21 @@ insert_namespace(int32 namespace_id, const HmsNamespaceOptions *options,
 }
 
 /*
+ * An id whose log does not exist.  A schema-only restore brings the logs, but
+ * neither the namespaces nor the sequence's position.
+ */
+static int32
+next_namespace_id(void)
+{
+	int32		namespace_id;
+
+	do
+		namespace_id = (int32) hms_sequence_next(hms_relset()->namespace_id_seq);
+	while (OidIsValid(hms_route_log_relid(namespace_id)));
+	return namespace_id;
+}
+
+/*
  * hms_namespace_create
  *		Create a namespace with its log; false when it exists with these options.
  */
@@ -253,7 +268,7 @@ hms_namespace_create(const HmsNamespaceOptions *options)
 	/* Before the first log exists, so that a fresh database has its row. */
 	(void) hms_xid_offset();
 
-	namespace_id = (int32) hms_sequence_next(hms_relset()->namespace_id_seq);
+	namespace_id = next_namespace_id();
 	insert_namespace(namespace_id, options, &width, now);
 	hms_partman_create_log(namespace_id, &width, options->premake, now);
 	hms_config_invalidate(hms_relset()->namespace_rel);
