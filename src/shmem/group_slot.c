@@ -121,6 +121,10 @@ init_slot_memory(void *entry)
 	HmsGroupSlot *slot = (HmsGroupSlot *) entry;
 
 	SpinLockInit(&slot->mutex);
+	slot->cursor_waiters = 0;
+	slot->askers = 0;
+	slot->queued = false;
+	slot->asked = 0;
 	ConditionVariableInit(&slot->cursor_cv);
 	ConditionVariableInit(&slot->answer_cv);
 }
@@ -188,16 +192,19 @@ enter_slot(const GroupSlotKey *key, int64 now_us)
 	if (slot == NULL || found)
 		return slot;
 
+	/*
+	 * Who looked the slot up before it changed hands may count itself in and
+	 * out, or ask, after that: what it takes back itself is not reset.
+	 */
+	if (slot->queued)
+		dlist_delete(&slot->queue_node);
+	slot->queued = false;
 	slot->holder_pid = 0;
 	slot->place = 0;
-	slot->cursor_waiters = 0;
-	slot->queued = false;
-	slot->askers = 0;
 	slot->stream_id = 0;
 	slot->group_id = 0;
 	slot->wanted = 0;
-	slot->asked = 0;
-	slot->answered = 0;
+	slot->answered = slot->asked;
 	slot->result = HMS_ADVANCE_MORE;
 	return slot;
 }
