@@ -237,23 +237,6 @@ hms_group_slot(Oid relid, int64 incarnation)
 }
 
 /*
- * hms_group_slot_forget
- *		Release the slot of a voided incarnation, if it is idle.
- */
-void
-hms_group_slot_forget(Oid relid, int64 incarnation)
-{
-	GroupSlotKey key = {MyDatabaseId, relid, incarnation};
-	HmsGroupSlot *slot;
-
-	hms_table_lock(shared->table, LW_EXCLUSIVE);
-	slot = hms_table_find(shared->table, &key);
-	if (slot)
-		(void) remove_slot(slot);
-	hms_table_unlock(shared->table);
-}
-
-/*
  * hms_group_slot_forget_database
  *		Release all idle slots of a database.
  */

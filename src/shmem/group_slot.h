@@ -30,9 +30,6 @@ typedef enum HmsAdvanceResult
 /* Find or make the slot of a group of the current database; NULL when full. */
 extern HmsGroupSlot *hms_group_slot(Oid relid, int64 incarnation);
 
-/* Release the slot of a voided incarnation. */
-extern void hms_group_slot_forget(Oid relid, int64 incarnation);
-
 /* --- the cursor ---------------------------------------------------------- */
 
 /* The holder notes itself (pid shown by health()) and is cleared at end of transaction. */

@@ -383,27 +383,6 @@ hms_hint_set_for_test(const HmsHintKey *key, TimestampTz lo)
 }
 
 /*
- * hms_hint_forget
- *		Give back the entries of a voided incarnation.
- */
-void
-hms_hint_forget(Oid relid, int64 incarnation)
-{
-	hms_table_lock(hints, LW_EXCLUSIVE);
-	for (int priority = 0; priority < HMS_PRIORITY_LEVELS; priority++)
-	{
-		HmsHintKey	key;
-		Hint	   *hint;
-
-		hms_hint_key(&key, relid, incarnation, priority);
-		hint = hms_table_find(hints, &key);
-		if (hint)
-			hms_table_remove(hints, hint);
-	}
-	hms_table_unlock(hints);
-}
-
-/*
  * hms_hint_forget_database
  *		Give back all entries of a database.
  */

@@ -69,9 +69,6 @@ extern void hms_hint_set_for_test(const HmsHintKey *key, TimestampTz lo);
 /* How often the hint was checked by a scan from -infinity. */
 extern int64 hms_hint_rescans(const HmsHintKey *key);
 
-/* Forget a voided incarnation. */
-extern void hms_hint_forget(Oid relid, int64 incarnation);
-
 /* Number of entries in use and the size of the table, for health(). */
 extern void hms_hint_usage(int *used, int *size);
 
