@@ -242,7 +242,8 @@ claim_level(Claim *claim, int priority)
  *		Add due deliveries of a group to 'out', up to the request's limits.
  *
  * Takes RowExclusiveLock on the delivery table, and tuple locks on what it hands
- * out.  Never waits.
+ * out.  The former is kept only if there was something to hand out: a reader
+ * that sleeps must not stand in the way of DDL.  Never waits.
  */
 void
 hms_claim_due(const HmsStream *stream, const HmsGroup *group,
@@ -269,5 +270,5 @@ hms_claim_due(const HmsStream *stream, const HmsGroup *group,
 		/* No-op unless something was written. */
 		CommandCounterIncrement();
 	}
-	table_close(claim.rel, NoLock);
+	table_close(claim.rel, claim.writing ? NoLock : RowExclusiveLock);
 }
