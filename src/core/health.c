@@ -171,7 +171,7 @@ check_privileges(HmsHealthDetail detail)
 	int			dangling = hms_privilege_count_dangling();
 
 	if (dangling > 0)
-		appendStringInfo(detail, "%d privileges belong to roles or streams that do not exist", dangling);
+		appendStringInfo(detail, "privileges of roles that do not exist: %d", dangling);
 	return dangling == 0;
 }
 

@@ -38,6 +38,11 @@ set role hms_dbowner;
 select create_stream('s');
 reset role;
 
+-- nobody else makes tables of the log's type
+set role hms_dbowner;
+select t.fails($$ create table public.mine of hotmesh_stream.log_row $$);
+reset role;
+
 -- that is opened later: a new log is refused, what exists goes on
 grant usage, create on schema partman to hms_other;
 select ok, detail from health() where check_name = 'pg_partman';
