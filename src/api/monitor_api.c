@@ -176,7 +176,9 @@ put_group(FunctionCallInfo fcinfo, const HmsStream *stream, const HmsGroup *grou
 	put(&row, Int32GetDatum(numbers.waiting), false);
 	put_interval(&row, numbers.oldest_age_us);
 	put_interval(&row, numbers.avg_processing_us);
-	put_jsonb(&row, numbers.last_error);
+	/* What a consumer writes there may well quote the message. */
+	put_jsonb(&row, hms_privilege_has(HMS_PRIV_CONSUME, stream->stream_id) ?
+			  numbers.last_error : NULL);
 	put_jsonb(&row, numbers.config);
 	put_time(&row, numbers.created_at, true);
 	finish_row(fcinfo, &row);
