@@ -205,14 +205,16 @@ sated(const Advance *st)
 static void
 keep(Advance *st, HmsXid from, HmsXid to, const HmsPending *entry, int64 after)
 {
-	HmsPending *last = st->nkept > 0 ? &st->kept[st->nkept - 1] : NULL;
-
 	/* Pieces of one range that touch become one again. */
-	if (last != NULL && last->to == from && last->after == after &&
-		last->spilled == entry->spilled && from > entry->from)
+	if (st->nkept > 0 && from > entry->from)
 	{
-		last->to = to;
-		return;
+		HmsPending *last = &st->kept[st->nkept - 1];
+
+		if (last->to == from && last->after == after && last->spilled == entry->spilled)
+		{
+			last->to = to;
+			return;
+		}
 	}
 	st->kept[st->nkept].from = from;
 	st->kept[st->nkept].to = to;
