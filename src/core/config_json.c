@@ -222,8 +222,9 @@ hms_config_json_parse(Jsonb *config, const HmsConfigKey *keys, int nkeys,
 				 errmsg("argument \"%s\" must be a JSON object", "config")));
 
 	it = JsonbIteratorInit(&config->root);
+
 	/* Step into the object, then take its values whole. */
-	token = JsonbIteratorNext(&it, &item, false);
+	(void) JsonbIteratorNext(&it, &item, false);
 	while ((token = JsonbIteratorNext(&it, &item, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
