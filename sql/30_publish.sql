@@ -45,7 +45,7 @@ returns table (ordinality integer, id bigint, duplicate boolean)
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_publish_batch';
 comment on function hotmesh_stream.publish_batch(text, json) is
-'publishes a JSON array of up to 10000 objects {"payload": any, "headers": object, "delay": interval text, "deliver_at": timestamp text}, all or none, and returns one row per element in order; duplicate is true when an earlier message was returned instead. An empty array publishes nothing. Errors as publish(); 22023 names the element that is not valid';
+'publishes a JSON array of up to 10000 objects {"payload": any, "headers": object, "delay": interval text, "deliver_at": timestamp text}, all or none, and returns one row per element in order; duplicate is true when an earlier message was returned instead. An empty array publishes nothing. Errors as publish(), 22007 for what is no interval or time; each names the element that is not valid';
 
 create function hotmesh_stream.complete(
     stream         text,

@@ -37,11 +37,13 @@ typedef struct BatchParser
 	const char *name;			/* of the current field, as written */
 	const char *value_start;	/* its value in the text */
 	JsonTokenType value_type;
+	bool		refused;		/* with an error that names the message */
 } BatchParser;
 
 static void
-refuse(const BatchParser *parser, const char *what)
+refuse(BatchParser *parser, const char *what)
 {
+	parser->refused = true;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("message %d of the batch: %s", parser->nmessages, what)));
@@ -177,11 +179,48 @@ set_deliver_at(BatchParser *parser, HmsNewMessage *message, Datum value)
 		refuse(parser, "\"deliver_at\" must be finite");
 }
 
+/* Names the message in errors of the type input functions. */
+static void
+conversion_error(void *arg)
+{
+	const BatchParser *parser = arg;
+
+	if (!parser->refused)
+		errcontext("message %d of the batch", parser->nmessages);
+}
+
+/* One field of a message, which is not null. */
+static void
+set_field(BatchParser *parser, HmsNewMessage *message, Datum value)
+{
+	const char *name = parser->name;
+
+	if (strcmp(name, "headers") == 0)
+	{
+		if (parser->value_type != JSON_TOKEN_OBJECT_START)
+			refuse(parser, "\"headers\" must be an object");
+		message->headers = DirectFunctionCall1(jsonb_in,
+											   CStringGetDatum(TextDatumGetCString(value)));
+		return;
+	}
+	if (message->deliver_at != DT_NOEND)
+		refuse(parser, "only one of \"delay\" and \"deliver_at\" can be given");
+	if (strcmp(name, "delay") == 0)
+		set_delay(parser, message, value);
+	else
+		set_deliver_at(parser, message, value);
+}
+
 static void
 field_end(void *state, char *fname, bool isnull)
 {
 	BatchParser *parser = state;
 	const char *name = parser->name;
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = conversion_error,
+		.arg = parser
+	};
 	HmsNewMessage *message;
 	Datum		value;
 
@@ -192,26 +231,15 @@ field_end(void *state, char *fname, bool isnull)
 													 parser->lex->prev_token_terminator - parser->value_start));
 	if (strcmp(name, "payload") == 0)
 		message->payload = value;
-	else if (strcmp(name, "headers") == 0)
-	{
-		if (!isnull && parser->value_type != JSON_TOKEN_OBJECT_START)
-			refuse(parser, "\"headers\" must be an object");
-		if (!isnull)
-			message->headers = DirectFunctionCall1(jsonb_in,
-												   CStringGetDatum(TextDatumGetCString(value)));
-	}
-	else if (strcmp(name, "delay") == 0)
-	{
-		if (!isnull)
-			set_delay(parser, message, value);
-	}
-	else if (strcmp(name, "deliver_at") == 0)
-	{
-		if (!isnull)
-			set_deliver_at(parser, message, value);
-	}
-	else
+	else if (strcmp(name, "headers") != 0 && strcmp(name, "delay") != 0 &&
+			 strcmp(name, "deliver_at") != 0)
 		refuse(parser, psprintf("unknown key \"%s\"", name));
+	else if (!isnull)
+	{
+		error_context_stack = &context;
+		set_field(parser, message, value);
+		error_context_stack = context.previous;
+	}
 }
 
 int

@@ -24,8 +24,9 @@ value_bytes(Datum value)
 }
 
 static Size
-checked_bytes(const HmsStream *stream, const HmsNewMessage *message)
+checked_bytes(const HmsStream *stream, const HmsNewMessage *messages, int i, int nmessages)
 {
+	const HmsNewMessage *message = &messages[i];
 	Size		bytes = value_bytes(message->payload) + value_bytes(message->body) +
 	value_bytes(message->headers);
 
@@ -34,6 +35,7 @@ checked_bytes(const HmsStream *stream, const HmsNewMessage *message)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("message of %zu bytes exceeds the limit of %d bytes of stream \"%s\"",
 						bytes, stream->max_message_bytes, stream->name),
+				 nmessages > 1 ? errdetail("It is message %d of %d.", i + 1, nmessages) : 0,
 				 errhint("Store large data elsewhere and publish a reference, or raise \"max_message_bytes\" with alter_stream().")));
 	return bytes;
 }
@@ -47,7 +49,7 @@ hms_publish(const HmsStream *stream, HmsNewMessage *messages, int nmessages,
 	hms_privilege_check(HMS_PRIV_PUBLISH, stream->stream_id, stream->name);
 	for (int i = 0; i < nmessages; i++)
 	{
-		bytes += checked_bytes(stream, &messages[i]);
+		bytes += checked_bytes(stream, messages, i, nmessages);
 		if (TIMESTAMP_IS_NOEND(messages[i].deliver_at))
 			messages[i].deliver_at = stream->delay_us > 0 ? now + stream->delay_us : DT_NOBEGIN;
 	}
