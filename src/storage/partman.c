@@ -336,6 +336,17 @@ create_first_partitions(const Partman *partman, int32 namespace_id,
 				5, types, values);
 }
 
+/* Delete the part_config row of a log. */
+static void
+forget_log(const Partman *partman, int32 namespace_id)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[] = {parent_name(namespace_id)};
+
+	hms_ddl_run(psprintf("delete from %s.part_config where parent_table = $1", partman->schema),
+				1, types, values);
+}
+
 /*
  * hms_partman_create_log
  *		Create the log of a namespace, with template, indexes and partitions.
@@ -356,6 +367,9 @@ hms_partman_create_log(int32 namespace_id, const Interval *partition_interval,
 	hms_ddl_begin(&scope, false);
 	require_partman(&partman);
 	require_trust();
+
+	/* What a DROP EXTENSION has left where the library was not preloaded. */
+	forget_log(&partman, namespace_id);
 	create_tables(namespace_id);
 	create_first_partitions(&partman, namespace_id, partition_interval, premake, now);
 	hms_ddl_end(&scope);
@@ -370,16 +384,12 @@ hms_partman_drop_log(int32 namespace_id)
 {
 	HmsDdlScope scope;
 	Partman		partman;
-	Oid			types[] = {TEXTOID};
-	Datum		values[1];
 
 	hms_ddl_begin(&scope, false);
 	require_partman(&partman);
 	hms_ddl_execute("drop table if exists " HMS_DATA_SCHEMA ".log_%d, "
 					HMS_DATA_SCHEMA ".log_%d_template", namespace_id, namespace_id);
-	values[0] = parent_name(namespace_id);
-	hms_ddl_run(psprintf("delete from %s.part_config where parent_table = $1", partman.schema),
-				1, types, values);
+	forget_log(&partman, namespace_id);
 	hms_ddl_end(&scope);
 }
 
