@@ -84,7 +84,7 @@ sub settle_all
 
 # COMMIT PREPARED runs no callback of ours.
 {
-	my $reader = block('g');
+	my $reader = block('g', '6s');
 
 	wait_for($node, $blocked, 'a reader blocks', '1');
 	$pub->values_of('begin');
@@ -105,7 +105,7 @@ sub settle_all
 	sql($node, 'alter system set hotmesh_stream.workers = off');
 	sql($node, 'select pg_reload_conf()');
 	wait_for($node, q{select count(*) = 0 from pg_stat_activity where backend_type like 'hotmesh_stream advancer%'}, 'no advancer');
-	my $reader = block('g');
+	my $reader = block('g', '6s');
 
 	wait_for($node, $blocked, 'a reader blocks', '1');
 	$pub->values_of('begin');
@@ -152,6 +152,27 @@ sub settle_all
 	settle_all();
 }
 
+# A dropped group wakes whoever waits for it.
+{
+	my $took = 0;
+
+	for my $i (1 .. 3)
+	{
+		sql($node, q{select hotmesh_stream.create_group('s', 'dropped', deliver_policy => 'new')});
+		my @readers = map { block('dropped') } 1 .. 3;
+
+		wait_for($node, $blocked, "three readers block, $i", '3');
+		my $started = time();
+
+		$pub->values_of(q{select hotmesh_stream.drop_group('s', 'dropped')});
+		$_->rows_until(qr/Z/) foreach @readers;
+		$took += time() - $started;
+		is(join(' ', map { substr($_->error, 0, 5) } @readers), 'HM003 HM003 HM003', "dropping the group ends each read, $i");
+		$_->hang_up foreach @readers;
+	}
+	cmp_ok($took, '<', 1.5, 'before any tick');
+}
+
 # As many readers as messages, first come first served.
 {
 	my @readers;
@@ -194,10 +215,12 @@ sub settle_all
 		{
 			$_->rows_until(qr/Z/) foreach @readers;
 			like($_->error, qr/^57014/, "$how ends a blocked read") foreach @readers;
+			is(sql($node, $usage), $before, "$how: no waiter is left in shared memory");
 		}
 		wait_for($node, $blocked, "$how: nobody blocks", '0');
-		$_->hang_up foreach ($how eq 'hang up' ? () : @readers);
-		my $survivor = block('g');
+
+		# Cancelled sessions live on: whatever they left would stand in front of the next.
+		my $survivor = block('g', '5s');
 
 		wait_for($node, $blocked, "$how: another reader blocks", '1');
 		my $started = time();
@@ -205,7 +228,7 @@ sub settle_all
 
 		is(join(' ', $survivor->finish), $id, "$how: the next reader is woken");
 		cmp_ok(time() - $started, '<', 0.9, "$how: at once, for no slot leaked");
-		$survivor->hang_up;
+		$_->hang_up foreach ($survivor, $how eq 'hang up' ? () : @readers);
 		settle_all();
 	}
 	is(sql($node, $usage), $before, 'no waiter is left in shared memory');
