@@ -45,6 +45,7 @@ create table hotmesh_stream.stream (
     namespace_id      integer     not null,
     name              text        not null,
     max_message_bytes integer     not null,
+    max_priority      integer     not null,
     delay             interval    not null,
     created_at        timestamptz not null,
     constraint stream_pkey primary key (stream_id),
@@ -52,6 +53,8 @@ create table hotmesh_stream.stream (
 );
 create index stream_namespace_idx on hotmesh_stream.stream (namespace_id);
 comment on table hotmesh_stream.stream is 'streams and their configuration';
+comment on column hotmesh_stream.stream.max_priority is
+'highest priority that messages may have (0..9); each priority in use costs a read one more look';
 
 create table hotmesh_stream.consumer_group (
     group_id              integer     not null,

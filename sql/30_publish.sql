@@ -3,28 +3,32 @@
 create function hotmesh_stream.publish(
     stream     text,
     payload    json,
+    key        text        default null,
     headers    jsonb       default null,
+    priority   integer     default 0,
     delay      interval    default null,
     deliver_at timestamptz default null
 )
 returns bigint
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_publish';
-comment on function hotmesh_stream.publish(text, json, jsonb, interval, timestamptz) is
-'publishes one message in the caller''s transaction and returns its id; the payload keeps its bytes (a jsonb or text value needs ::json); delay or deliver_at, at most one of them, override the stream''s delay. Errors: HM002 unknown stream, 42501 no publish privilege, 54000 larger than max_message_bytes, 22004 null, 22023 bad argument';
+comment on function hotmesh_stream.publish(text, json, text, jsonb, integer, interval, timestamptz) is
+'publishes one message in the caller''s transaction and returns its id; the payload keeps its bytes (a jsonb or text value needs ::json); key (1 to 255 bytes) groups messages for purge_stream(); priority, from 0 to the stream''s max_priority, 9 first; delay or deliver_at, at most one of them, override the stream''s delay. Errors: HM002 unknown stream, 42501 no publish privilege, 54000 larger than max_message_bytes, 22004 null, 22023 bad argument';
 
 create function hotmesh_stream.publish_bytes(
     stream       text,
     body         bytea,
     content_type text        default null,
+    key          text        default null,
     headers      jsonb       default null,
+    priority     integer     default 0,
     delay        interval    default null,
     deliver_at   timestamptz default null
 )
 returns bigint
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_publish_bytes';
-comment on function hotmesh_stream.publish_bytes(text, bytea, text, jsonb, interval, timestamptz) is
+comment on function hotmesh_stream.publish_bytes(text, bytea, text, text, jsonb, integer, interval, timestamptz) is
 'publishes one message whose body is bytes, with a content type of at most 255 bytes, and returns its id. Errors as publish()';
 
 create function hotmesh_stream.publish_many(
@@ -45,7 +49,7 @@ returns table (ordinality integer, id bigint, duplicate boolean)
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_publish_batch';
 comment on function hotmesh_stream.publish_batch(text, json) is
-'publishes a JSON array of up to 10000 objects {"payload": any, "headers": object, "delay": interval text, "deliver_at": timestamp text}, all or none, and returns one row per element in order; duplicate is true when an earlier message was returned instead. An empty array publishes nothing. Errors as publish(), 22007 for what is no interval or time; each names the element that is not valid';
+'publishes a JSON array of up to 10000 objects {"payload": any, "key": string, "headers": object, "priority": 0..9, "delay": interval text, "deliver_at": timestamp text}, all or none, and returns one row per element in order; duplicate is true when an earlier message was returned instead. An empty array publishes nothing. Errors as publish(), 22007 for what is no interval or time; each names the element that is not valid';
 
 create function hotmesh_stream.complete(
     stream         text,

@@ -19,7 +19,6 @@
 #define HMS_DATA_SCHEMA			"hotmesh_stream_data"
 
 #define HMS_PRIORITY_LEVELS		10	/* 0..9, the highest is delivered first */
-#define HMS_LEVELS_IN_USE		1	/* levels that publish can write: 0 only */
 #define HMS_MAX_NAME_BYTES		255 /* names of streams, groups, consumers */
 #define HMS_MAX_BACKOFF			32	/* entries of a group's backoff array */
 #define HMS_MAX_BATCH			10000	/* messages in one call */

@@ -179,6 +179,26 @@ set_deliver_at(BatchParser *parser, HmsNewMessage *message, Datum value)
 		refuse(parser, "\"deliver_at\" must be finite");
 }
 
+static void
+set_key(BatchParser *parser, HmsNewMessage *message, Datum value)
+{
+	char	   *string = string_value(parser, "key", value);
+
+	if (*string == '\0' || strlen(string) > HMS_MAX_NAME_BYTES)
+		refuse(parser, psprintf("\"key\" must have 1 to %d bytes", HMS_MAX_NAME_BYTES));
+	message->key = CStringGetTextDatum(string);
+}
+
+static void
+set_priority(BatchParser *parser, HmsNewMessage *message, Datum value)
+{
+	char	   *digits = TextDatumGetCString(value);
+
+	if (parser->value_type != JSON_TOKEN_NUMBER || strlen(digits) != 1)
+		refuse(parser, psprintf("\"priority\" must be an integer from 0 to %d", HMS_PRIORITY_LEVELS - 1));
+	message->priority = *digits - '0';
+}
+
 /* Names the message in errors of the type input functions. */
 static void
 conversion_error(void *arg)
@@ -203,12 +223,35 @@ set_field(BatchParser *parser, HmsNewMessage *message, Datum value)
 											   CStringGetDatum(TextDatumGetCString(value)));
 		return;
 	}
+	if (strcmp(name, "key") == 0)
+	{
+		set_key(parser, message, value);
+		return;
+	}
+	if (strcmp(name, "priority") == 0)
+	{
+		set_priority(parser, message, value);
+		return;
+	}
 	if (message->deliver_at != DT_NOEND)
 		refuse(parser, "only one of \"delay\" and \"deliver_at\" can be given");
 	if (strcmp(name, "delay") == 0)
 		set_delay(parser, message, value);
 	else
 		set_deliver_at(parser, message, value);
+}
+
+static bool
+is_field(const char *name)
+{
+	static const char *const fields[] = {"key", "headers", "priority", "delay", "deliver_at"};
+
+	for (int i = 0; i < lengthof(fields); i++)
+	{
+		if (strcmp(name, fields[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -231,8 +274,7 @@ field_end(void *state, char *fname, bool isnull)
 													 parser->lex->prev_token_terminator - parser->value_start));
 	if (strcmp(name, "payload") == 0)
 		message->payload = value;
-	else if (strcmp(name, "headers") != 0 && strcmp(name, "delay") != 0 &&
-			 strcmp(name, "deliver_at") != 0)
+	else if (!is_field(name))
 		refuse(parser, psprintf("unknown key \"%s\"", name));
 	else if (!isnull)
 	{

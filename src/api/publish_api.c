@@ -92,7 +92,18 @@ deliver_at_arg(FunctionCallInfo fcinfo, int delay_argno, int at_argno, Timestamp
 	return at <= now ? DT_NOBEGIN : at;
 }
 
-/* publish(stream, payload, headers, delay, deliver_at) */
+/* The arguments key, headers, priority, delay and deliver_at, in this order. */
+static void
+message_args(FunctionCallInfo fcinfo, int argno, TimestampTz now, HmsNewMessage *message)
+{
+	(void) hms_arg_name_or_null(fcinfo, argno, "key");
+	message->key = optional(fcinfo, argno);
+	message->headers = headers_arg(fcinfo, argno + 1);
+	message->priority = hms_arg_int(fcinfo, argno + 2, "priority", 0, 0, HMS_PRIORITY_LEVELS - 1);
+	message->deliver_at = deliver_at_arg(fcinfo, argno + 3, argno + 4, now);
+}
+
+/* publish(stream, payload, key, headers, priority, delay, deliver_at) */
 Datum
 hms_sql_publish(PG_FUNCTION_ARGS)
 {
@@ -103,14 +114,13 @@ hms_sql_publish(PG_FUNCTION_ARGS)
 
 	hms_require_writable("publish()");
 	message.payload = required(fcinfo, 1, "payload");
-	message.headers = headers_arg(fcinfo, 2);
-	message.deliver_at = deliver_at_arg(fcinfo, 3, 4, now);
+	message_args(fcinfo, 2, now, &message);
 	hms_stream_by_name(name, &stream);
 	hms_publish(&stream, &message, 1, now);
 	PG_RETURN_INT64(message.id);
 }
 
-/* publish_bytes(stream, body, content_type, headers, delay, deliver_at) */
+/* publish_bytes(stream, body, content_type, key, headers, priority, delay, deliver_at) */
 Datum
 hms_sql_publish_bytes(PG_FUNCTION_ARGS)
 {
@@ -123,8 +133,7 @@ hms_sql_publish_bytes(PG_FUNCTION_ARGS)
 	message.body = required(fcinfo, 1, "body");
 	(void) hms_arg_name_or_null(fcinfo, 2, "content_type");
 	message.content_type = optional(fcinfo, 2);
-	message.headers = headers_arg(fcinfo, 3);
-	message.deliver_at = deliver_at_arg(fcinfo, 4, 5, now);
+	message_args(fcinfo, 3, now, &message);
 	hms_stream_by_name(name, &stream);
 	hms_publish(&stream, &message, 1, now);
 	PG_RETURN_INT64(message.id);

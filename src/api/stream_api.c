@@ -23,7 +23,7 @@ PG_FUNCTION_INFO_V1(hms_sql_alter_stream);
 PG_FUNCTION_INFO_V1(hms_sql_drop_stream);
 
 /*
- * create_stream(stream, namespace, max_message_bytes, delay) returns boolean
+ * create_stream(stream, namespace, max_message_bytes, delay, max_priority) returns boolean
  */
 Datum
 hms_sql_create_stream(PG_FUNCTION_ARGS)
@@ -38,6 +38,7 @@ hms_sql_create_stream(PG_FUNCTION_ARGS)
 	options.max_message_bytes = hms_arg_int(fcinfo, 2, "max_message_bytes",
 											DEFAULT_MAX_MESSAGE_BYTES, 1, HMS_MAX_MESSAGE_BYTES);
 	options.delay_us = hms_arg_interval_us(fcinfo, 3, "delay", 0);
+	options.max_priority = hms_arg_int(fcinfo, 4, "max_priority", 0, 0, HMS_PRIORITY_LEVELS - 1);
 	PG_RETURN_BOOL(hms_stream_create(&options));
 }
 

@@ -239,7 +239,8 @@ claim_level(Claim *claim, int priority)
 
 /*
  * hms_claim_due
- *		Add due deliveries of a group to 'out', up to the request's limits.
+ *		Add due deliveries of a group to 'out', from the priority 'top' down to
+ *		'bottom', up to the request's limits.
  *
  * Takes RowExclusiveLock on the delivery table, and tuple locks on what it hands
  * out.  The former is kept only if there was something to hand out: a reader
@@ -247,7 +248,8 @@ claim_level(Claim *claim, int priority)
  */
 void
 hms_claim_due(const HmsStream *stream, const HmsGroup *group,
-			  const HmsReadRequest *request, TimestampTz now, HmsMessages *out)
+			  const HmsReadRequest *request, TimestampTz now, int top, int bottom,
+			  HmsMessages *out)
 {
 	Claim		claim = {
 		.stream = stream,
@@ -259,7 +261,7 @@ hms_claim_due(const HmsStream *stream, const HmsGroup *group,
 	};
 
 	claim.rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
-	for (int level = HMS_LEVELS_IN_USE - 1; level >= 0; level--)
+	for (int level = top; level >= bottom; level--)
 		claim_level(&claim, level);
 	if (claim.writing)
 	{

@@ -8,7 +8,7 @@
  * remembers only the last id it saw loses what commits below it later.  So a
  * group's cursor holds
  *
- *		pos		the highest id handed out (per priority level), and
+ *		pos		the highest id handed out, one for each priority level, and
  *		pending	entries (xid, after): transactions that were undecided when pos moved;
  *				their messages with after < id <= pos are still owed.
  *
@@ -23,6 +23,12 @@
  *		met many entries that S does not see and came to the end, pos may jump to L.
  *	 3. If pos moved: adds (xid, old pos) for every xid in S.xip and in [S.xmax, next)
  *		that is not listed, except our own and subtransactions.
+ *
+ * With several priorities, "pos" below is that of the message's priority, step 2 walks one or
+ * all of them, and 'after' in step 3 is the highest of the old pos.  Any of them would do:
+ * a transaction that is not listed had not been assigned when the last pos was
+ * moved, so that by (P) all its ids are above every pos.  The highest is right for a message
+ * that is put back under its old id, too (hms_log_restore).
  *
  * Claim: at every moment, for each message m of the stream (id i, transaction x) exactly one holds:
  *	 (a) m was handed out; (b) i > pos; (c) i <= pos, and pending has an entry of x with
@@ -76,6 +82,7 @@
 #include "core/cursor.h"
 #include "core/cursor_state.h"
 #include "core/delivery.h"
+#include "core/log_merge.h"
 #include "core/xid.h"
 #include "debug/debug_point.h"
 #include "portability/instr_time.h"
@@ -89,6 +96,9 @@
 /* A small advance looks first at this many ids behind pos per message that it wants. */
 #define NEAR_IDS				16
 #define SMALL_ADVANCE			16
+
+/* A level without messages follows when the others are this many ids ahead. */
+#define IDLE_LEVEL_IDS			10000
 
 /* One advance; everything in the caller's memory context. */
 typedef struct Advance
@@ -109,6 +119,7 @@ typedef struct Advance
 	HmsLogWalk *xid_walk;		/* NULL until step 1 needs it */
 	HmsDeliveryBatch *deliveries;	/* ready and delayed rows to write */
 	int			ready_left;
+	int			made_ready;		/* rows that step 1 left as ready */
 	int64		bytes_left;		/* < 0 = no limit */
 	int			rows_left;
 	int			rows_met;
@@ -194,6 +205,33 @@ dispose(Advance *st, TupleTableSlot *slot)
 	return false;
 }
 
+/*
+ * The same for a message that a pending transaction owes.  Such messages come in the order of
+ * their transactions, so where the stream has priorities all of them become ready rows, and
+ * are claimed in theirs.
+ */
+static bool
+dispose_owed(Advance *st, TupleTableSlot *slot)
+{
+	bool		isnull;
+	TimestampTz deliver_at;
+
+	if (st->stream->levels == 1)
+		return dispose(st, slot);
+	if (budget_used(st))
+		return false;
+	st->rows_left--;
+
+	deliver_at = DatumGetTimestampTz(slot_getattr(slot, HMS_LOG_DELIVER_AT, &isnull));
+	if (isnull || deliver_at <= st->now)
+	{
+		deliver_at = st->now;
+		st->made_ready++;
+	}
+	hms_delivery_add_due(st->deliveries, slot, deliver_at);
+	return true;
+}
+
 /* True when the next message could not be disposed of: no need to look for it. */
 static bool
 sated(const Advance *st)
@@ -234,15 +272,16 @@ work_off_xid(Advance *st, HmsXid xid, int64 *after)
 
 	if (st->xid_walk == NULL)
 		st->xid_walk = hms_log_xid_walk_begin(st->stream, &st->view, st->snapshot);
-	hms_log_walk_xid(st->xid_walk, xid, *after, st->cursor.pos[0]);
+	hms_log_walk_xid(st->xid_walk, xid, *after, hms_cursor_highest_pos(&st->cursor));
 	while ((slot = hms_log_walk_next(st->xid_walk)) != NULL)
 	{
-		bool		isnull;
+		int64		id = DatumGetInt64(hms_log_column(slot, HMS_LOG_ID));
+		int			level = DatumGetInt16(hms_log_column(slot, HMS_LOG_PRIORITY));
 
 		CHECK_FOR_INTERRUPTS();
-		if (!dispose(st, slot))
+		if (id <= st->cursor.pos[level] && !dispose_owed(st, slot))
 			return false;
-		*after = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
+		*after = id;
 	}
 	return true;
 }
@@ -322,9 +361,9 @@ work_off_pending(Advance *st)
 	return changed;
 }
 
-/* Walk on as long as messages can be disposed of; pos follows. */
+/* Walk on as long as messages can be disposed of; the level's pos follows. */
 static void
-walk_messages(Advance *st, HmsLogWalk *walk)
+walk_messages(Advance *st, HmsLogWalk *walk, int level)
 {
 	TupleTableSlot *slot;
 
@@ -338,7 +377,7 @@ walk_messages(Advance *st, HmsLogWalk *walk)
 			st->full = true;
 			break;
 		}
-		st->cursor.pos[0] = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
+		st->cursor.pos[level] = DatumGetInt64(slot_getattr(slot, HMS_LOG_ID, &isnull));
 		if (sated(st))
 		{
 			st->full = true;
@@ -348,33 +387,74 @@ walk_messages(Advance *st, HmsLogWalk *walk)
 }
 
 /*
- * Step 2; true when pos moved.
+ * Step 2 for one level; true when its pos moved.
  *
  * An index scan collects a whole page of entries before it returns the first,
  * which costs more than all the rest of a small advance.  So that one looks at
  * a few ids only, and walks on when they did not suffice.
  */
 static bool
-walk_log(Advance *st)
+walk_level(Advance *st, int level)
 {
-	int64		old_pos = st->cursor.pos[0];
+	int64		old_pos = st->cursor.pos[level];
 	int			demand = st->adv->want + st->ready_left;
 	bool		small = demand <= SMALL_ADVANCE;
 	HmsLogWalk *walk;
 
-	walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, 0, old_pos,
+	walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, level, old_pos,
 							  small ? old_pos + NEAR_IDS * demand : PG_INT64_MAX,
 							  ForwardScanDirection);
-	walk_messages(st, walk);
+	walk_messages(st, walk, level);
 	if (small && !st->full)
 	{
 		hms_log_walk_on(walk, PG_INT64_MAX);
-		walk_messages(st, walk);
+		walk_messages(st, walk, level);
 	}
 	if (!st->full && hms_log_walk_invisible(walk) >= JUMP_AFTER_INVISIBLE)
-		st->cursor.pos[0] = Max(st->cursor.pos[0], st->last_id);
+		st->cursor.pos[level] = Max(st->cursor.pos[level], st->last_id);
 	hms_log_walk_end(walk);
-	return st->cursor.pos[0] != old_pos;
+	return st->cursor.pos[level] != old_pos;
+}
+
+/*
+ * Let levels that nobody publishes to follow: one that stays far behind would make each
+ * look begin in old partitions.  A level without a visible row behind its pos is a walk
+ * that came to its end.
+ */
+static void
+follow_idle_levels(Advance *st)
+{
+	for (int level = 0; level < st->stream->levels; level++)
+	{
+		HmsLogWalk *walk;
+
+		if (st->last_id - st->cursor.pos[level] <= IDLE_LEVEL_IDS)
+			continue;
+		walk = hms_log_walk_begin(st->stream, &st->view, st->snapshot, level,
+								  st->cursor.pos[level], PG_INT64_MAX, ForwardScanDirection);
+		if (hms_log_walk_next(walk) == NULL)
+			st->cursor.pos[level] = st->last_id;
+		hms_log_walk_end(walk);
+	}
+}
+
+/* Step 2; true when a pos moved. */
+static bool
+walk_log(Advance *st)
+{
+	int			level = st->adv->level;
+	bool		moved = false;
+
+	if (level != HMS_ALL_LEVELS)
+		moved = walk_level(st, level);
+	else
+	{
+		for (level = st->stream->levels - 1; level >= 0 && !st->full; level--)
+			moved = walk_level(st, level) || moved;
+	}
+	if (moved && st->stream->levels > 1)
+		follow_idle_levels(st);
+	return moved;
 }
 
 /* The lowest id that this advance may need from the log; sets any_decided. */
@@ -383,6 +463,8 @@ lowest_needed(Advance *st)
 {
 	int64		low = st->cursor.pos[0];
 
+	for (int level = 1; level < st->stream->levels; level++)
+		low = Min(low, st->cursor.pos[level]);
 	for (int i = 0; i < st->cursor.npending; i++)
 	{
 		bool		decided;
@@ -402,12 +484,14 @@ lowest_needed(Advance *st)
 static bool
 advance_locked(Advance *st)
 {
-	int64		old_pos = st->cursor.pos[0];
+	int64		old_pos = hms_cursor_highest_pos(&st->cursor);
 	bool		changed;
 
 	hms_log_view(&st->view, st->stream->log_relid, st->stream->namespace_id,
 				 lowest_needed(st), PG_INT64_MAX);
 	changed = st->any_decided && work_off_pending(st);
+	if (st->made_ready > 0)
+		st->full = true;
 	if (!st->full && walk_log(st))
 	{
 		hms_pending_add_undecided(&st->cursor, &st->xids, old_pos);
@@ -431,7 +515,7 @@ advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot, HmsGroupSlot *
 	if (advance_locked(st))
 	{
 		HMS_DEBUG_POINT("advance-before-write");
-		hms_cursor_save(writer, &slot->tts_tid, st->snapshot, st->group->incarnation,
+		hms_cursor_save(writer, &slot->tts_tid, st->snapshot, st->group,
 						&st->cursor, st->spill_changed);
 		if (group_slot != NULL)
 			hms_effects_cursor_place(group_slot, st->group->incarnation, &slot->tts_tid);

@@ -37,23 +37,37 @@ extern int64 hms_cursor_create(const HmsStream *stream, int64 incarnation, bool 
 /* Read without a lock, as 'snapshot' sees it; false when there is no row. */
 extern bool hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor *cursor);
 
+/* What the log may hold for a group. */
+typedef struct HmsCursorWork
+{
+	uint32		levels;			/* bit n: a visible row of priority n behind pos */
+	bool		pending;		/* a message of a pending transaction that
+								 * has finished */
+	Size		first_bytes;	/* size of the first message behind pos, of
+								 * the highest priority; 0 = none */
+} HmsCursorWork;
+
 /*
- * True when the log may hold something for the group that was committed before this
- * call: a visible row behind pos, or a message of a pending transaction that has finished.  Takes no
- * lock and no xid.  first_bytes (may be NULL) is set to the size of the first message behind pos.
+ * Look for work that was committed before this call.  Takes no lock and no xid.  Returns
+ * true when there is any.  Pending transactions are looked at only when the levels do not answer, or the
+ * stream has several.
  */
-extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group, Size *first_bytes);
+extern bool hms_cursor_look(const HmsStream *stream, const HmsGroup *group, HmsCursorWork *work);
+
+/* The same, without asking what it is. */
+extern bool hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group);
 
 /* True when the message (id, stored xid) was handed out: not behind pos, nor owed through 'pending'. */
 extern bool hms_cursor_passed(const HmsCursor *cursor, int priority, int64 id, HmsXid xid);
 
-/* Lowest id that the cursor still needs from the log; ids <= this minus one are done (deliveries apart). */
-extern int64 hms_cursor_low_id(const HmsCursor *cursor, int64 last_id);
+#define HMS_ALL_LEVELS	(-1)
 
 /* What an advance handed out. */
 typedef struct HmsAdvance
 {
 	/* in */
+	int			level;			/* priority to hand out, or HMS_ALL_LEVELS:
+								 * from the highest on */
 	int			want;			/* messages to lease to the caller */
 	int			ready;			/* further messages to leave as ready rows */
 	int			have;			/* messages the caller has already */

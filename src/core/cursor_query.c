@@ -20,6 +20,7 @@
 #include "core/cursor.h"
 #include "core/cursor_state.h"
 #include "core/delivery.h"
+#include "core/log_merge.h"
 #include "core/xid.h"
 #include "storage/relset.h"
 #include "storage/sequence.h"
@@ -45,7 +46,7 @@ hms_cursor_create(const HmsStream *stream, int64 incarnation, bool from_now)
 
 	if (!from_now)
 	{
-		hms_cursor_insert(incarnation, 0, NULL, 0);
+		hms_cursor_insert(incarnation, NULL, 0);
 		return 0;
 	}
 
@@ -60,7 +61,7 @@ hms_cursor_create(const HmsStream *stream, int64 incarnation, bool from_now)
 
 		hms_pending_add_undecided(&cursor, &own, 0);
 	}
-	hms_cursor_insert(incarnation, start_id, cursor.pending, cursor.npending);
+	hms_cursor_insert(incarnation, cursor.pending, cursor.npending);
 	return start_id;
 }
 
@@ -81,17 +82,24 @@ hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor *cursor)
 /* True when a decided run of a pending entry has a visible message of the stream. */
 static bool
 run_has_message(const HmsStream *stream, HmsLogView *view, HmsLogWalk *walk,
-				Snapshot snapshot, HmsXid from, HmsXid to, int64 after, int64 upto)
+				Snapshot snapshot, HmsXid from, HmsXid to, int64 after,
+				const HmsCursor *cursor)
 {
 	while (from < to)
 	{
 		HmsXid		xid = to - from == 1 ? from : hms_log_next_xid(view, snapshot, from, to);
+		TupleTableSlot *slot;
 
 		if (xid == to)
 			return false;
-		hms_log_walk_xid(walk, xid, after, upto);
-		if (hms_log_walk_next(walk) != NULL)
-			return true;
+		hms_log_walk_xid(walk, xid, after, hms_cursor_highest_pos(cursor));
+		while ((slot = hms_log_walk_next(walk)) != NULL)
+		{
+			int			level = DatumGetInt16(hms_log_column(slot, HMS_LOG_PRIORITY));
+
+			if (DatumGetInt64(hms_log_column(slot, HMS_LOG_ID)) <= cursor->pos[level])
+				return true;
+		}
 		from = xid + 1;
 	}
 	return false;
@@ -117,7 +125,7 @@ pending_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView
 
 			found = decided &&
 				run_has_message(stream, view, walk, snapshot, from, end,
-								entry->after, cursor->pos[0]);
+								entry->after, cursor);
 			from = end;
 		}
 	}
@@ -125,17 +133,17 @@ pending_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView
 	return found;
 }
 
-/* True when there is a visible message behind pos, or so many invisible ones that a jump pays. */
+/* True when there is a visible message behind a level's pos, or so many invisible ones that a jump pays. */
 static bool
-log_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView *view,
-				Snapshot snapshot, Size *first_bytes)
+level_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView *view,
+				  Snapshot snapshot, int level, Size *first_bytes)
 {
-	HmsLogWalk *walk = hms_log_walk_begin(stream, view, snapshot, 0, cursor->pos[0],
+	HmsLogWalk *walk = hms_log_walk_begin(stream, view, snapshot, level, cursor->pos[level],
 										  PG_INT64_MAX, ForwardScanDirection);
 	TupleTableSlot *slot = hms_log_walk_next(walk);
 	bool		found = slot != NULL;
 
-	if (found && first_bytes != NULL)
+	if (found && *first_bytes == 0)
 	{
 		HmsMessage	message;
 
@@ -150,26 +158,39 @@ log_has_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView *vi
 
 /* The lowest 'after' among the pending entries and pos. */
 static int64
-lowest_after(const HmsCursor *cursor)
+lowest_after(const HmsStream *stream, const HmsCursor *cursor)
 {
-	int64		low = PG_INT64_MAX;
+	int64		low = cursor->pos[0];
 
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
+	for (int level = 1; level < stream->levels; level++)
 		low = Min(low, cursor->pos[level]);
 	for (int i = 0; i < cursor->npending; i++)
 		low = Min(low, cursor->pending[i].after);
 	return low;
 }
 
+/* The levels of which the log has a message, as bits. */
+static uint32
+levels_with_message(const HmsStream *stream, const HmsCursor *cursor, HmsLogView *view,
+					Snapshot snapshot, Size *first_bytes)
+{
+	uint32		levels = 0;
+
+	for (int level = stream->levels - 1; level >= 0; level--)
+	{
+		if (level_has_message(stream, cursor, view, snapshot, level, first_bytes))
+			levels |= 1 << level;
+	}
+	return levels;
+}
+
 bool
-hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group, Size *first_bytes)
+hms_cursor_look(const HmsStream *stream, const HmsGroup *group, HmsCursorWork *work)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	HmsCursor	cursor;
-	bool		found = false;
 
-	if (first_bytes != NULL)
-		*first_bytes = 0;
+	memset(work, 0, sizeof(*work));
 	if (hms_cursor_peek(group, snapshot, &cursor))
 	{
 		HmsXidView	xids;
@@ -177,13 +198,22 @@ hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group, Size *first_
 
 		hms_xid_view(&xids, snapshot);
 		hms_log_view(&view, stream->log_relid, stream->namespace_id,
-					 lowest_after(&cursor), PG_INT64_MAX);
-		found = log_has_message(stream, &cursor, &view, snapshot, first_bytes) ||
-			pending_has_message(stream, &cursor, &view, snapshot, &xids);
+					 lowest_after(stream, &cursor), PG_INT64_MAX);
+		work->levels = levels_with_message(stream, &cursor, &view, snapshot, &work->first_bytes);
+		if (work->levels == 0 || stream->levels > 1)
+			work->pending = pending_has_message(stream, &cursor, &view, snapshot, &xids);
 		hms_log_release(&view);
 	}
 	UnregisterSnapshot(snapshot);
-	return found;
+	return work->levels != 0 || work->pending;
+}
+
+bool
+hms_cursor_has_work(const HmsStream *stream, const HmsGroup *group)
+{
+	HmsCursorWork work;
+
+	return hms_cursor_look(stream, group, &work);
 }
 
 bool
@@ -191,9 +221,10 @@ hms_cursor_owes_leaf(const HmsStream *stream, const HmsCursor *cursor,
 					 HmsLogView *one_leaf, Snapshot snapshot)
 {
 	HmsXidView	xids;
+	Size		bytes = 0;
 
 	hms_xid_view(&xids, snapshot);
-	return log_has_message(stream, cursor, one_leaf, snapshot, NULL) ||
+	return levels_with_message(stream, cursor, one_leaf, snapshot, &bytes) != 0 ||
 		pending_has_message(stream, cursor, one_leaf, snapshot, &xids);
 }
 
@@ -210,12 +241,6 @@ hms_cursor_passed(const HmsCursor *cursor, int priority, int64 id, HmsXid xid)
 			return false;
 	}
 	return true;
-}
-
-int64
-hms_cursor_low_id(const HmsCursor *cursor, int64 last_id)
-{
-	return Min(lowest_after(cursor), last_id) + 1;
 }
 
 /* Highest xid of the pending list in every row of a relation with (incarnation, ..., pending). */

@@ -199,6 +199,16 @@ hms_cursor_is_of(TupleTableSlot *slot, int64 incarnation)
 	return DatumGetInt64(slot_getattr(slot, CURSOR_INCARNATION, &isnull)) == incarnation;
 }
 
+int64
+hms_cursor_highest_pos(const HmsCursor *cursor)
+{
+	int64		pos = cursor->pos[0];
+
+	for (int level = 1; level < HMS_PRIORITY_LEVELS; level++)
+		pos = Max(pos, cursor->pos[level]);
+	return pos;
+}
+
 bool
 hms_cursor_find(Relation rel, int64 incarnation, Snapshot snapshot, HmsScan *scan)
 {
@@ -308,19 +318,22 @@ place_pending(HmsCursor *cursor, bool spill_changed)
 
 void
 hms_cursor_save(HmsWriter *writer, ItemPointer tid, Snapshot snapshot,
-				int64 incarnation, HmsCursor *cursor, bool spill_changed)
+				const HmsGroup *group, HmsCursor *cursor, bool spill_changed)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(writer->rel),
 													&TTSOpsVirtual);
 	bool		had_spill = cursor->spilled;
 
 	if (place_pending(cursor, spill_changed))
-		save_spill(incarnation, snapshot, cursor, had_spill);
+		save_spill(group->incarnation, snapshot, cursor, had_spill);
 
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	set_value(slot, CURSOR_INCARNATION, Int64GetDatum(incarnation));
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
-		set_value(slot, CURSOR_POS0 + level, Int64GetDatum(cursor->pos[level]));
+	set_value(slot, CURSOR_INCARNATION, Int64GetDatum(group->incarnation));
+	for (int level = 0; level < HMS_PRIORITY_LEVELS; level++)
+	{
+		if (cursor->pos[level] != group->start_id)
+			set_value(slot, CURSOR_POS0 + level, Int64GetDatum(cursor->pos[level]));
+	}
 	set_value(slot, CURSOR_SPILLED, BoolGetDatum(cursor->spilled));
 	set_value(slot, CURSOR_PENDING,
 			  PointerGetDatum(encode_pending(cursor->pending, cursor->npending, false)));
@@ -331,7 +344,7 @@ hms_cursor_save(HmsWriter *writer, ItemPointer tid, Snapshot snapshot,
 }
 
 void
-hms_cursor_insert(int64 incarnation, int64 pos, HmsPending *pending, int npending)
+hms_cursor_insert(int64 incarnation, HmsPending *pending, int npending)
 {
 	HmsWriter	writer;
 	TupleTableSlot *slot;
@@ -344,8 +357,6 @@ hms_cursor_insert(int64 incarnation, int64 pos, HmsPending *pending, int npendin
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(writer.rel), &TTSOpsVirtual);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	set_value(slot, CURSOR_INCARNATION, Int64GetDatum(incarnation));
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
-		set_value(slot, CURSOR_POS0 + level, Int64GetDatum(pos));
 	set_value(slot, CURSOR_SPILLED, BoolGetDatum(cursor.spilled));
 	set_value(slot, CURSOR_PENDING,
 			  PointerGetDatum(encode_pending(pending, npending, false)));

@@ -20,8 +20,8 @@
 extern void hms_cursor_decode(const HmsGroup *group, TupleTableSlot *slot,
 							  Snapshot snapshot, HmsCursor *cursor);
 
-/* Insert the row of a new incarnation. */
-extern void hms_cursor_insert(int64 incarnation, int64 pos, HmsPending *pending, int npending);
+/* Insert the row of a new incarnation, at the group's start_id. */
+extern void hms_cursor_insert(int64 incarnation, HmsPending *pending, int npending);
 
 /*
  * Replace the row at tid, locked by us, and its spill when the set of spilled
@@ -29,8 +29,10 @@ extern void hms_cursor_insert(int64 incarnation, int64 pos, HmsPending *pending,
  * return tid is that of the new version.
  */
 extern void hms_cursor_save(HmsWriter *writer, ItemPointer tid, Snapshot snapshot,
-							int64 incarnation, HmsCursor *cursor, bool spill_changed);
+							const HmsGroup *group, HmsCursor *cursor, bool spill_changed);
 
+/* The highest pos of any priority. */
+extern int64 hms_cursor_highest_pos(const HmsCursor *cursor);
 
 /* True when the row in 'slot' is the cursor of this incarnation. */
 extern bool hms_cursor_is_of(TupleTableSlot *slot, int64 incarnation);

@@ -189,10 +189,17 @@ hms_delivery_add_due(HmsDeliveryBatch *batch, TupleTableSlot *slot, TimestampTz 
 	hms_delivery_add(batch, &delivery);
 }
 
+static void
+note_lowest(TimestampTz *lowest, const HmsDelivery *delivery)
+{
+	lowest[delivery->priority] = Min(lowest[delivery->priority], delivery->due_at);
+}
+
 int
 hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due)
 {
 	TupleTableSlot *slots[WRITE_CHUNK];
+	TimestampTz lowest[HMS_PRIORITY_LEVELS];
 	int			nslots = Min(WRITE_CHUNK, batch->nrows);
 	HmsWriter	writer;
 
@@ -200,6 +207,8 @@ hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due)
 	if (batch->nrows == 0)
 		return 0;
 
+	for (int level = 0; level < HMS_PRIORITY_LEVELS; level++)
+		lowest[level] = DT_NOEND;
 	hms_writer_open(&writer, hms_relset()->delivery_rel);
 	for (int i = 0; i < nslots; i++)
 		slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(writer.rel), &TTSOpsVirtual);
@@ -210,7 +219,7 @@ hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due)
 		for (int i = 0; i < n; i++)
 		{
 			hms_delivery_fill(slots[i], &batch->rows[done + i]);
-			*lowest_due = Min(*lowest_due, batch->rows[done + i].due_at);
+			note_lowest(lowest, &batch->rows[done + i]);
 		}
 		hms_insert_many(&writer, slots, n);
 	}
@@ -218,8 +227,13 @@ hms_delivery_write(HmsDeliveryBatch *batch, TimestampTz *lowest_due)
 		ExecDropSingleTupleTableSlot(slots[i]);
 	hms_writer_close(&writer, false);
 
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
-		hms_delivery_note_due(batch->group->incarnation, level, *lowest_due);
+	for (int level = 0; level < HMS_PRIORITY_LEVELS; level++)
+	{
+		if (TIMESTAMP_IS_NOEND(lowest[level]))
+			continue;
+		hms_delivery_note_due(batch->group->incarnation, level, lowest[level]);
+		*lowest_due = Min(*lowest_due, lowest[level]);
+	}
 	return batch->nrows;
 }
 

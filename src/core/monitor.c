@@ -109,6 +109,8 @@ read_stream_row(HeapTuple tuple, TupleDesc desc, void *arg)
 				  hms_namespace_by_id(namespace_id, &ns) ? ns.name : NULL);
 	hms_json_int(&state, "max_message_bytes",
 				 DatumGetInt32(hms_config_attr(tuple, desc, HMS_STREAM_COL_MAX_MESSAGE_BYTES, &isnull)));
+	hms_json_int(&state, "max_priority",
+				 DatumGetInt32(hms_config_attr(tuple, desc, HMS_STREAM_COL_MAX_PRIORITY, &isnull)));
 	hms_json_text(&state, "delay", DatumGetCString(DirectFunctionCall1(interval_out, delay)));
 	out->config = hms_json_end(&state);
 	return false;

@@ -40,6 +40,17 @@ checked_bytes(const HmsStream *stream, const HmsNewMessage *messages, int i, int
 	return bytes;
 }
 
+static void
+check_priority(const HmsStream *stream, const HmsNewMessage *message)
+{
+	if (message->priority >= stream->levels)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("priority %d exceeds the highest priority %d of stream \"%s\"",
+						message->priority, stream->levels - 1, stream->name),
+				 errhint("Raise \"max_priority\" with alter_stream().")));
+}
+
 void
 hms_publish(const HmsStream *stream, HmsNewMessage *messages, int nmessages,
 			TimestampTz now)
@@ -50,6 +61,7 @@ hms_publish(const HmsStream *stream, HmsNewMessage *messages, int nmessages,
 	for (int i = 0; i < nmessages; i++)
 	{
 		bytes += checked_bytes(stream, messages, i, nmessages);
+		check_priority(stream, &messages[i]);
 		if (TIMESTAMP_IS_NOEND(messages[i].deliver_at))
 			messages[i].deliver_at = stream->delay_us > 0 ? now + stream->delay_us : DT_NOBEGIN;
 	}

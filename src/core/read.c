@@ -13,6 +13,8 @@
  *	 rows, which readers claim like any due delivery (claim.c).  Any number of
  *	 consumers can then hold read + work + ack in one long transaction.
  *
+ * Where a stream has priorities, both are done for one priority after the other.
+ *
  * A read looks first without a lock and leaves when there is nothing.  It does not
  * return empty while the log holds work that was committed before the call, except after
  * hotmesh_stream.advance_wait in all spent waiting for a cursor or the advancer; that is counted.
@@ -24,6 +26,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/pg_bitutils.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -43,6 +46,9 @@
 #define READY_PER_WAITER	8
 #define READY_MAX_WANT		4
 
+/* One fair read in so many begins with the lowest priority. */
+#define FAIR_TURN			8
+
 /* One attempt to read. */
 typedef struct Attempt
 {
@@ -50,6 +56,7 @@ typedef struct Attempt
 	HmsStream	stream;
 	HmsGroup	group;
 	HmsGroupSlot *slot;			/* NULL when shared memory is full */
+	int			level;			/* the priority that is being read */
 	TimestampTz now;
 	TimestampTz give_up_at;		/* advance_wait is over */
 	HmsMessages *out;
@@ -150,7 +157,7 @@ wait_for_cursor(Attempt *at)
 static bool
 advance_inline(Attempt *at, bool waiting, HmsAdvanceResult *result)
 {
-	HmsAdvance	adv = {.want = still_wanted(at),.have = at->out->n};
+	HmsAdvance	adv = {.level = at->level,.want = still_wanted(at),.have = at->out->n};
 	MemoryContext context;
 	MemoryContext old_context;
 	int			waiters = 0;
@@ -184,15 +191,32 @@ advance_inline(Attempt *at, bool waiting, HmsAdvanceResult *result)
 	return true;
 }
 
-/* Claim ready and due rows; true when there were any. */
+/* Claim ready and due rows of a range of priorities; true when there were any. */
 static bool
-claim_more(Attempt *at)
+claim_range(Attempt *at, int top, int bottom)
 {
 	int			before = at->out->n;
 
 	at->now = HMS_NOW();
-	hms_claim_due(&at->stream, &at->group, &at->request, at->now, at->out);
+	hms_claim_due(&at->stream, &at->group, &at->request, at->now, top, bottom, at->out);
 	return at->out->n > before;
+}
+
+/* The same for the priority that is being read, and those above. */
+static bool
+claim_more(Attempt *at)
+{
+	return claim_range(at, at->stream.levels - 1, at->level);
+}
+
+/* True when the log has something of the priority that is being read, or of one above. */
+static bool
+log_has_more(const Attempt *at)
+{
+	HmsCursorWork work;
+
+	return hms_cursor_look(&at->stream, &at->group, &work) &&
+		(work.pending || work.levels >> at->level != 0);
 }
 
 /*
@@ -214,7 +238,14 @@ read_inline(Attempt *at)
 			took_cursor = true;
 			if (at->out->n > 0 || result == HMS_ADVANCE_NOTHING_LEFT)
 				break;
-			continue;			/* it met delayed messages only: go on */
+
+			/*
+			 * It met delayed messages only, or left the late ones of all
+			 * priorities as ready rows.
+			 */
+			if (at->stream.levels > 1 && claim_more(at))
+				break;
+			continue;
 		}
 		if (!waiting && at->slot != NULL)
 		{
@@ -229,7 +260,7 @@ read_inline(Attempt *at)
 		}
 
 		/* The holder may have left ready rows for us, or nothing at all. */
-		if (claim_more(at) || !hms_cursor_has_work(&at->stream, &at->group, NULL))
+		if (claim_more(at) || !log_has_more(at))
 			break;
 	}
 	if (!waiting)
@@ -268,7 +299,7 @@ read_through_advancer(Attempt *at)
 				(void) hms_cursor_wait_sleep(at->slot, Min(hms_ms_until(at->give_up_at), 100));
 			hms_cursor_wait_cancel(at->slot);
 		}
-		if (!hms_cursor_has_work(&at->stream, &at->group, NULL) && !claim_more(at))
+		if (!log_has_more(at) && !claim_more(at))
 			return true;
 		if (at->out->n > 0)
 			return true;
@@ -285,16 +316,13 @@ must_be_inline(const Attempt *at)
 		hms_effects_has_published(at->stream.stream_id);
 }
 
-/* Messages from the log, after the due ones did not suffice. */
+/* Messages of one priority from the log, which has some; the first of about 'first_bytes'. */
 static void
-read_log(Attempt *at)
+read_log(Attempt *at, int level, Size first_bytes)
 {
-	Size		first_bytes = busy_bytes;
 	bool		advancer = at->slot != NULL && hms_advancer_alive();
 
-	if (busy_incarnation != at->group.incarnation &&
-		!hms_cursor_has_work(&at->stream, &at->group, &first_bytes))
-		return;
+	at->level = level;
 
 	if (must_be_inline(at) || !advancer)
 	{
@@ -318,6 +346,77 @@ read_log(Attempt *at)
 	}
 	if (!read_through_advancer(at))
 		read_inline(at);
+}
+
+/* True when the request has room for more than was found so far. */
+static bool
+wants_more(const Attempt *at)
+{
+	const HmsReadRequest *request = &at->request;
+
+	return at->out->n == 0 ||
+		(still_wanted(at) > 0 &&
+		 (request->max_bytes == 0 || at->out->bytes < request->max_bytes));
+}
+
+/* A stream without priorities: the due ones, then the log. */
+static void
+read_plain(Attempt *at)
+{
+	HmsCursorWork work = {.first_bytes = busy_bytes};
+
+	(void) claim_range(at, 0, 0);
+	if (wants_more(at) &&
+		(busy_incarnation == at->group.incarnation ||
+		 hms_cursor_look(&at->stream, &at->group, &work)))
+		read_log(at, 0, work.first_bytes);
+}
+
+/* From the highest priority to the lowest: the due ones of each, then its log. */
+static void
+read_by_priority(Attempt *at)
+{
+	HmsCursorWork work;
+	int			top = at->stream.levels - 1;
+
+	(void) hms_cursor_look(&at->stream, &at->group, &work);
+
+	/* Late messages may be of any priority: they become ready rows first. */
+	if (work.pending)
+		work.levels |= 1 << top;
+	while (top >= 0 && wants_more(at))
+	{
+		int			bottom = work.levels == 0 ? 0 : pg_leftmost_one_pos32(work.levels);
+
+		(void) claim_range(at, top, bottom);
+		if ((work.levels & (1 << bottom)) != 0 && wants_more(at))
+			read_log(at, bottom, work.first_bytes);
+		work.levels &= ~(1 << bottom);
+		top = bottom - 1;
+	}
+}
+
+/* The other way round, so that the lower priorities get on under any load. */
+static void
+read_lowest_first(Attempt *at)
+{
+	HmsCursorWork work;
+
+	(void) hms_cursor_look(&at->stream, &at->group, &work);
+	for (int level = 0; level < at->stream.levels && wants_more(at); level++)
+	{
+		(void) claim_range(at, level, level);
+		if ((work.levels & (1 << level)) != 0 && wants_more(at))
+			read_log(at, level, work.first_bytes);
+	}
+}
+
+/* One read in FAIR_TURN begins with the lowest priority, if the request is a fair one. */
+static bool
+is_fair_turn(const Attempt *at)
+{
+	return at->request.fair && at->slot != NULL &&
+		hms_group_next_turn(at->slot) % FAIR_TURN == 0;
 }
 
 static int
@@ -351,10 +450,12 @@ hms_read_once(const HmsReadRequest *request, HmsMessages *out)
 
 	if (asynchronous)
 		hms_effects_claim_begin();
-	hms_claim_due(&at.stream, &at.group, &at.request, at.now, out);
-	if (out->n == 0 || (still_wanted(&at) > 0 && request->max_bytes == 0) ||
-		(still_wanted(&at) > 0 && out->bytes < request->max_bytes))
-		read_log(&at);
+	if (at.stream.levels == 1)
+		read_plain(&at);
+	else if (is_fair_turn(&at))
+		read_lowest_first(&at);
+	else
+		read_by_priority(&at);
 	if (asynchronous)
 		hms_effects_claim_end();
 

@@ -23,6 +23,7 @@ typedef struct HmsReadRequest
 	bool		no_ack;
 	bool		short_path;		/* a bare autocommit read: may hold the cursor
 								 * until commit */
+	bool		fair;			/* lower priorities get a share */
 	bool		acks;			/* ... whose statement also acks: flush after
 								 * the locks */
 } HmsReadRequest;
@@ -56,8 +57,9 @@ extern long hms_ms_until(TimestampTz when);
 extern bool hms_wait_for_work(const char *stream, const char *group, int64 timeout_us,
 							  bool nonatomic);
 
-/* Claim due deliveries of a group; the first half of a read, in claim.c. */
+/* Claim due deliveries of a group, of the priorities top down to bottom; in claim.c. */
 extern void hms_claim_due(const HmsStream *stream, const HmsGroup *group,
-						  const HmsReadRequest *request, TimestampTz now, HmsMessages *out);
+						  const HmsReadRequest *request, TimestampTz now,
+						  int top, int bottom, HmsMessages *out);
 
 #endif							/* HMS_CORE_READ_H */

@@ -36,6 +36,7 @@
 enum
 {
 	KEY_MAX_MESSAGE_BYTES,
+	KEY_MAX_PRIORITY,
 	KEY_DELAY,
 	KEY_NAMESPACE,
 	KEY_STREAM,
@@ -44,6 +45,7 @@ enum
 
 static const HmsConfigKey stream_keys[] = {
 	[KEY_MAX_MESSAGE_BYTES] = {"max_message_bytes", HMS_CONFIG_INT, false, 1, HMS_MAX_MESSAGE_BYTES},
+	[KEY_MAX_PRIORITY] = {"max_priority", HMS_CONFIG_INT, false, 0, HMS_PRIORITY_LEVELS - 1},
 	[KEY_DELAY] = {"delay", HMS_CONFIG_DURATION, false},
 	[KEY_NAMESPACE] = {"namespace", HMS_CONFIG_FIXED},
 	[KEY_STREAM] = {"stream", HMS_CONFIG_FIXED}
@@ -71,6 +73,9 @@ require_same(const HmsStream *stream, const HmsStreamOptions *options)
 		refuse_mismatch(stream, "max_message_bytes",
 						psprintf("%d", stream->max_message_bytes),
 						psprintf("%d", options->max_message_bytes));
+	if (stream->levels != options->max_priority + 1)
+		refuse_mismatch(stream, "max_priority", psprintf("%d", stream->levels - 1),
+						psprintf("%d", options->max_priority));
 	if (stream->delay_us != options->delay_us)
 		refuse_mismatch(stream, "delay", hms_duration_text(stream->delay_us),
 						hms_duration_text(options->delay_us));
@@ -108,6 +113,7 @@ insert_stream(const HmsStreamOptions *options, int32 namespace_id)
 	values[HMS_STREAM_COL_NAMESPACE_ID - 1] = Int32GetDatum(namespace_id);
 	values[HMS_STREAM_COL_NAME - 1] = CStringGetTextDatum(options->name);
 	values[HMS_STREAM_COL_MAX_MESSAGE_BYTES - 1] = Int32GetDatum(options->max_message_bytes);
+	values[HMS_STREAM_COL_MAX_PRIORITY - 1] = Int32GetDatum(options->max_priority);
 	values[HMS_STREAM_COL_DELAY - 1] = IntervalPGetDatum(&delay);
 	values[HMS_STREAM_COL_CREATED_AT - 1] = TimestampTzGetDatum(HMS_NOW());
 	hms_config_insert(hms_relset()->stream_rel, values, nulls);
@@ -190,6 +196,17 @@ find_row(int32 stream_id)
 	return tuple;
 }
 
+/* Messages above a lowered limit would never be read. */
+static void
+refuse_lower_priority(const HmsStream *stream, int max_priority)
+{
+	if (max_priority < stream->levels - 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"max_priority\" of stream \"%s\" cannot be lowered from %d to %d",
+						stream->name, stream->levels - 1, max_priority)));
+}
+
 /*
  * hms_stream_alter
  *		Change the options that a configuration object names; all or none.
@@ -210,6 +227,10 @@ hms_stream_alter(const char *name, Jsonb *config)
 	replace[HMS_STREAM_COL_MAX_MESSAGE_BYTES - 1] = given[KEY_MAX_MESSAGE_BYTES].given;
 	values[HMS_STREAM_COL_MAX_MESSAGE_BYTES - 1] =
 		Int32GetDatum(given[KEY_MAX_MESSAGE_BYTES].integer);
+	if (given[KEY_MAX_PRIORITY].given)
+		refuse_lower_priority(&stream, given[KEY_MAX_PRIORITY].integer);
+	replace[HMS_STREAM_COL_MAX_PRIORITY - 1] = given[KEY_MAX_PRIORITY].given;
+	values[HMS_STREAM_COL_MAX_PRIORITY - 1] = Int32GetDatum(given[KEY_MAX_PRIORITY].integer);
 	replace[HMS_STREAM_COL_DELAY - 1] = given[KEY_DELAY].given;
 	values[HMS_STREAM_COL_DELAY - 1] = IntervalPGetDatum(&given[KEY_DELAY].interval);
 	hms_config_update(hms_relset()->stream_rel, find_row(stream.stream_id),

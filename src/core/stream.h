@@ -19,6 +19,7 @@ typedef struct HmsStreamOptions
 	const char *name;
 	const char *namespace_name;
 	int32		max_message_bytes;
+	int32		max_priority;
 	int64		delay_us;
 } HmsStreamOptions;
 
@@ -30,7 +31,7 @@ typedef struct HmsStreamOptions
 extern bool hms_stream_create(const HmsStreamOptions *options);
 
 /*
- * Change max_message_bytes and delay.  Raises HMS_ERRCODE_UNKNOWN_STREAM, 42501 without
+ * Change max_message_bytes, max_priority and delay.  Raises HMS_ERRCODE_UNKNOWN_STREAM, 42501 without
  * 'manage' on the stream, 22023 naming the key.
  */
 extern void hms_stream_alter(const char *name, Jsonb *config);

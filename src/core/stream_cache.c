@@ -166,6 +166,8 @@ read_stream(HeapTuple tuple, TupleDesc desc, void *arg)
 	copy_name(out->name, hms_config_attr(tuple, desc, HMS_STREAM_COL_NAME, &isnull));
 	out->max_message_bytes =
 		DatumGetInt32(hms_config_attr(tuple, desc, HMS_STREAM_COL_MAX_MESSAGE_BYTES, &isnull));
+	out->levels =
+		DatumGetInt32(hms_config_attr(tuple, desc, HMS_STREAM_COL_MAX_PRIORITY, &isnull)) + 1;
 	out->delay_us = interval_attr_us(tuple, desc, HMS_STREAM_COL_DELAY);
 	out->log_relid = hms_route_log_relid(out->namespace_id);
 	return false;

@@ -32,6 +32,7 @@ typedef struct HmsStream
 	int32		namespace_id;
 	Oid			log_relid;
 	int32		max_message_bytes;
+	int32		levels;			/* priorities 0 to levels - 1 are in use */
 	int64		delay_us;
 	char		name[HMS_MAX_NAME_BYTES + 1];
 } HmsStream;

@@ -307,18 +307,18 @@ hms_flush_presence(void)
  * before the snapshot, and what the scan met is told afterwards.
  */
 static bool
-delivery_due(const HmsGroup *group, TimestampTz now)
+delivery_due(const HmsStream *stream, const HmsGroup *group, TimestampTz now)
 {
 	Oid			relid = hms_relset()->delivery_rel;
 	Oid			index = hms_relset()->delivery_claim_idx;
-	HmsHintScan hints[HMS_LEVELS_IN_USE];
+	HmsHintScan hints[HMS_PRIORITY_LEVELS];
 	Relation	rel = table_open(relid, AccessShareLock);
 	Snapshot	snapshot;
 	HmsScan		scan;
 	bool		opened = false;
 	bool		due = false;
 
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
+	for (int level = 0; level < stream->levels; level++)
 	{
 		HmsHintKey	key;
 
@@ -326,7 +326,7 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 		hms_hint_begin(&hints[level], &key, hms_effects_own_low(&key), true);
 	}
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	for (int level = HMS_LEVELS_IN_USE - 1; level >= 0 && !due; level--)
+	for (int level = stream->levels - 1; level >= 0 && !due; level--)
 	{
 		ScanKeyData keys[4];
 
@@ -353,18 +353,18 @@ delivery_due(const HmsGroup *group, TimestampTz now)
 bool
 hms_group_has_work(const HmsStream *stream, const HmsGroup *group, TimestampTz now)
 {
-	return delivery_due(group, now) || hms_cursor_has_work(stream, group, NULL);
+	return delivery_due(stream, group, now) || hms_cursor_has_work(stream, group);
 }
 
 TimestampTz
-hms_group_next_due(const HmsGroup *group, TimestampTz now)
+hms_group_next_due(const HmsStream *stream, const HmsGroup *group, TimestampTz now)
 {
 	Oid			index = hms_relset()->delivery_claim_idx;
 	Relation	rel = table_open(hms_relset()->delivery_rel, AccessShareLock);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TimestampTz nearest = DT_NOEND;
 
-	for (int level = 0; level < HMS_LEVELS_IN_USE; level++)
+	for (int level = 0; level < stream->levels; level++)
 	{
 		TimestampTz due = hms_due_scan(rel, index, snapshot, group->incarnation, level,
 									   now, NEXT_DUE_MAX_DEAD);

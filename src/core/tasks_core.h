@@ -36,6 +36,7 @@ extern bool hms_group_has_work(const HmsStream *stream, const HmsGroup *group, T
  * The nearest due time after 'now' of a group's deliveries; DT_NOEND if none.  Behind many
  * dead index entries it may be too early, never too late.
  */
-extern TimestampTz hms_group_next_due(const HmsGroup *group, TimestampTz now);
+extern TimestampTz hms_group_next_due(const HmsStream *stream, const HmsGroup *group,
+									  TimestampTz now);
 
 #endif							/* HMS_CORE_TASKS_CORE_H */

@@ -34,6 +34,7 @@
 /* A reader that waits. */
 typedef struct Sleeper
 {
+	const HmsStream *stream;
 	HmsWaiter  *waiter;			/* NULL when the table is full: it polls */
 	const HmsGroup *group;
 	TimestampTz deadline;
@@ -53,7 +54,7 @@ sleep_ms(Sleeper *sleeper)
 	{
 		if (hms_wait_take_timer(sleeper->waiter))
 		{
-			sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
+			sleeper->due = hms_group_next_due(sleeper->stream, sleeper->group, HMS_NOW());
 			hms_wait_set_timer(sleeper->waiter, sleeper->due);
 		}
 		ms = Min(ms, FALLBACK_TICK_MS);
@@ -81,7 +82,7 @@ sleep_until_reason(Sleeper *sleeper)
 	if (was_first)
 	{
 		hms_wait_set_timer(sleeper->waiter, DT_NOEND);
-		sleeper->due = hms_group_next_due(sleeper->group, HMS_NOW());
+		sleeper->due = hms_group_next_due(sleeper->stream, sleeper->group, HMS_NOW());
 		hms_wait_set_timer(sleeper->waiter, sleeper->due);
 	}
 	for (;;)
@@ -124,7 +125,7 @@ read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *o
 {
 	HmsStream	stream;
 	HmsGroup	group;
-	Sleeper		sleeper = {.group = &group,.deadline = deadline};
+	Sleeper		sleeper = {.stream = &stream,.group = &group,.deadline = deadline};
 	int64		incarnation;
 
 	hms_stream_by_name(request->stream, &stream);
@@ -193,7 +194,7 @@ hms_wait_for_work(const char *stream_name, const char *group_name, int64 timeout
 {
 	HmsStream	stream;
 	HmsGroup	group;
-	Sleeper		sleeper = {.group = &group};
+	Sleeper		sleeper = {.stream = &stream,.group = &group};
 	bool		found;
 
 	sleeper.deadline = GetCurrentTimestamp() + timeout_us;

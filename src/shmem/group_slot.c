@@ -62,6 +62,8 @@ struct HmsGroupSlot
 	uint64		place;			/* of the cursor's row, 0 = unknown */
 	ConditionVariable cursor_cv;
 
+	pg_atomic_uint32 turns;		/* reads that share among priorities */
+
 	/* Requests; table lock. */
 	dlist_node	queue_node;
 	bool		queued;			/* in the queue: asked > what a pass has taken */
@@ -121,6 +123,7 @@ init_slot_memory(void *entry)
 	HmsGroupSlot *slot = (HmsGroupSlot *) entry;
 
 	SpinLockInit(&slot->mutex);
+	pg_atomic_init_u32(&slot->turns, 0);
 	slot->cursor_waiters = 0;
 	slot->askers = 0;
 	slot->queued = false;
@@ -391,6 +394,12 @@ hms_cursor_wait_cancel(HmsGroupSlot *slot)
  * hms_cursor_waiters
  *		How many backends wait for this cursor.
  */
+uint32
+hms_group_next_turn(HmsGroupSlot *slot)
+{
+	return pg_atomic_add_fetch_u32(&slot->turns, 1);
+}
+
 int
 hms_cursor_waiters(HmsGroupSlot *slot)
 {

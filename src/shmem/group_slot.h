@@ -60,6 +60,8 @@ extern void hms_cursor_set_place(HmsGroupSlot *slot, uint64 place);
 /* How many backends wait for this cursor now. */
 extern int	hms_cursor_waiters(HmsGroupSlot *slot);
 
+/* Count a read of the group: 1, 2, ... since the slot was made. */
+extern uint32 hms_group_next_turn(HmsGroupSlot *slot);
 
 /* --- requests to the advancer -------------------------------------------- */
 

@@ -295,6 +295,8 @@ create_tables(int32 namespace_id)
 					" (stream_id, priority, id)", namespace_id, namespace_id);
 	hms_ddl_execute("create index log_%d_xid_idx on " HMS_DATA_SCHEMA ".log_%d"
 					" (xid, stream_id, id)", namespace_id, namespace_id);
+	hms_ddl_execute("create index log_%d_key_idx on " HMS_DATA_SCHEMA ".log_%d"
+					" (key, stream_id, id) where key is not null", namespace_id, namespace_id);
 
 	hms_ddl_execute("create table " HMS_DATA_SCHEMA ".log_%d_template of " HMS_SCHEMA ".log_row"
 					" with (autovacuum_vacuum_insert_threshold = 100000,"

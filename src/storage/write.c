@@ -4,8 +4,9 @@
  *	  Insert, lock, update and delete rows through the table access methods.
  *
  * Direct writes skip what the executor would do for us: row triggers, checks,
- * row security and expression indexes.  hms_writer_open() refuses tables that
- * rely on them, so that nothing is bypassed silently.  All TM_Results are
+ * row security, expression indexes and partial indexes but those on "column is
+ * not null".  hms_writer_open() refuses tables that rely on them, so that nothing
+ * is bypassed silently.  All TM_Results are
  * handled here; nothing waits for another transaction's row lock.
  *
  * Modelled on execReplication.c (PostgreSQL 15).  A row is locked with
@@ -49,6 +50,20 @@ hms_writer_open(HmsWriter *writer, Oid relid)
 	hms_writer_attach(writer, table_open(relid, RowExclusiveLock));
 }
 
+/* The column c of an index whose predicate is "c is not null"; 0 for any other index. */
+static AttrNumber
+not_null_column(const IndexInfo *info)
+{
+	NullTest   *test;
+
+	if (list_length(info->ii_Predicate) != 1 || !IsA(linitial(info->ii_Predicate), NullTest))
+		return 0;
+	test = linitial_node(NullTest, info->ii_Predicate);
+	if (test->nulltesttype != IS_NOT_NULL || test->argisrow || !IsA(test->arg, Var))
+		return 0;
+	return castNode(Var, test->arg)->varattno;
+}
+
 void
 hms_writer_attach(HmsWriter *writer, Relation rel)
 {
@@ -64,12 +79,15 @@ hms_writer_attach(HmsWriter *writer, Relation rel)
 	writer->nindexes = 0;
 	writer->indexes = palloc(sizeof(Relation) * (list_length(index_oids) + 1));
 	writer->infos = palloc(sizeof(IndexInfo *) * (list_length(index_oids) + 1));
+	writer->not_null = palloc(sizeof(AttrNumber) * (list_length(index_oids) + 1));
 	foreach(lc, index_oids)
 	{
 		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 		IndexInfo  *info = BuildIndexInfo(index);
 
-		if (info->ii_Expressions != NIL || info->ii_Predicate != NIL)
+		writer->not_null[writer->nindexes] = not_null_column(info);
+		if (info->ii_Expressions != NIL ||
+			(info->ii_Predicate != NIL && writer->not_null[writer->nindexes] == 0))
 			refuse_bypassed(rel, "expression or partial indexes");
 		writer->indexes[writer->nindexes] = index;
 		writer->infos[writer->nindexes++] = info;
@@ -97,6 +115,8 @@ insert_index_entries(HmsWriter *writer, TupleTableSlot *slot, bool is_update)
 		Relation	index = writer->indexes[i];
 
 		if (!writer->infos[i]->ii_ReadyForInserts)
+			continue;
+		if (writer->not_null[i] != 0 && slot_attisnull(slot, writer->not_null[i]))
 			continue;
 		FormIndexDatum(writer->infos[i], slot, NULL, values, nulls);
 		index_insert(index, values, nulls, &slot->tts_tid, writer->rel,

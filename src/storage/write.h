@@ -24,6 +24,8 @@ typedef struct HmsWriter
 	int			nindexes;
 	Relation   *indexes;
 	struct IndexInfo **infos;
+	AttrNumber *not_null;		/* column c of an index "where c is not null",
+								 * else 0 */
 } HmsWriter;
 
 typedef enum HmsRowResult
@@ -35,8 +37,8 @@ typedef enum HmsRowResult
 
 /*
  * Open a relation and its indexes with RowExclusiveLock.  Raises 55000 for
- * a table with user triggers or with expression or partial indexes, which
- * direct writes would bypass.
+ * a table with user triggers, expression indexes or partial indexes other than
+ * "where column is not null", which direct writes would bypass.
  */
 extern void hms_writer_open(HmsWriter *writer, Oid relid);
 

@@ -86,7 +86,7 @@ look_at_database(TimestampTz now)
 static HmsAdvanceResult
 advance_group(const HmsAdvanceJob *job)
 {
-	HmsAdvance	advance = {0};
+	HmsAdvance	advance = {.level = HMS_ALL_LEVELS};
 	HmsStream	stream;
 	HmsGroup	group;
 
