@@ -527,33 +527,6 @@ advance_row(Advance *st, HmsWriter *writer, TupleTableSlot *slot, HmsGroupSlot *
 }
 
 /*
- * Lock the cursor's row into 'slot' without waiting: at the place where it was
- * written last, or else through the index, whose newest entry comes first.
- */
-static HmsRowResult
-lock_cursor(Relation rel, int64 incarnation, HmsGroupSlot *group_slot, TupleTableSlot *slot)
-{
-	Snapshot	look = RegisterSnapshot(GetLatestSnapshot());
-	HmsRowResult locked = HMS_ROW_GONE;
-	ItemPointerData tid;
-
-	if (group_slot != NULL && hms_cursor_place(group_slot, &tid) &&
-		hms_fetch_at(rel, &tid, look, slot) && hms_cursor_is_of(slot, incarnation))
-		locked = hms_lock_row(rel, &tid, look, slot, LockTupleNoKeyExclusive, true);
-	else
-	{
-		HmsScan		scan;
-
-		if (hms_cursor_find(rel, incarnation, look, &scan))
-			locked = hms_lock_row(rel, &scan.slot->tts_tid, look, slot,
-								  LockTupleNoKeyExclusive, true);
-		hms_scan_end(&scan);
-	}
-	UnregisterSnapshot(look);
-	return locked;
-}
-
-/*
  * hms_cursor_advance
  *		Advance a group; see cursor.h.
  *
@@ -589,7 +562,7 @@ hms_cursor_advance(const HmsStream *stream, const HmsGroup *group, TimestampTz n
 	hms_writer_open(&writer, hms_relset()->cursor_rel);
 	slot = table_slot_create(writer.rel, NULL);
 	group_slot = hms_group_slot(hms_relset()->delivery_rel, group->incarnation);
-	locked = lock_cursor(writer.rel, group->incarnation, group_slot, slot);
+	locked = hms_cursor_lock(writer.rel, group->incarnation, group_slot, slot);
 
 	if (locked == HMS_ROW_GONE)
 		ereport(ERROR,

@@ -40,9 +40,10 @@ extern bool hms_cursor_peek(const HmsGroup *group, Snapshot snapshot, HmsCursor 
 /* What the log may hold for a group. */
 typedef struct HmsCursorWork
 {
-	uint32		levels;			/* bit n: a visible row of priority n behind pos */
-	bool		pending;		/* a message of a pending transaction that
-								 * has finished */
+	uint32		levels;			/* bit n: a visible row of priority n behind
+								 * pos */
+	bool		pending;		/* a message of a pending transaction that has
+								 * finished */
 	Size		first_bytes;	/* size of the first message behind pos, of
 								 * the highest priority; 0 = none */
 } HmsCursorWork;

@@ -23,6 +23,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "core/cursor_state.h"
 #include "storage/relset.h"
@@ -246,6 +247,29 @@ hms_cursor_decode(const HmsGroup *group, TupleTableSlot *slot,
 				   false);
 	if (cursor->spilled)
 		qsort(cursor->pending, cursor->npending, sizeof(HmsPending), compare_pending);
+}
+
+HmsRowResult
+hms_cursor_lock(Relation rel, int64 incarnation, HmsGroupSlot *group_slot, TupleTableSlot *slot)
+{
+	Snapshot	look = RegisterSnapshot(GetLatestSnapshot());
+	HmsRowResult locked = HMS_ROW_GONE;
+	ItemPointerData tid;
+
+	if (group_slot != NULL && hms_cursor_place(group_slot, &tid) &&
+		hms_fetch_at(rel, &tid, look, slot) && hms_cursor_is_of(slot, incarnation))
+		locked = hms_lock_row(rel, &tid, look, slot, LockTupleNoKeyExclusive, true);
+	else
+	{
+		HmsScan		scan;
+
+		if (hms_cursor_find(rel, incarnation, look, &scan))
+			locked = hms_lock_row(rel, &scan.slot->tts_tid, look, slot,
+								  LockTupleNoKeyExclusive, true);
+		hms_scan_end(&scan);
+	}
+	UnregisterSnapshot(look);
+	return locked;
 }
 
 /* Store 'encoded' in a slot's bytea column, to be materialised soon. */

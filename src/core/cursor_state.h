@@ -41,6 +41,13 @@ extern bool hms_cursor_is_of(TupleTableSlot *slot, int64 incarnation);
 extern bool hms_cursor_find(Relation rel, int64 incarnation, Snapshot snapshot, HmsScan *scan);
 
 /*
+ * Lock the cursor's row into 'slot' without waiting: at the place where it was
+ * written last, or else through the index, whose newest entry comes first.
+ */
+extern HmsRowResult hms_cursor_lock(Relation rel, int64 incarnation, HmsGroupSlot *group_slot,
+									TupleTableSlot *slot);
+
+/*
  * Add the transactions that 'view' sees undecided to a pending list sorted by
  * 'from', with the given 'after'; those listed already keep their entry.
  */
