@@ -3,6 +3,7 @@ EXTVERSION   = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION
 MODULE_big   = $(EXTENSION)
 OBJS         = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 SHLIB_EXPORTS = exports.txt
+SHLIB_LINK   = -lcjson
 DATA_built   = sql/$(EXTENSION)--$(EXTVERSION).sql
 DATA         = $(filter-out $(DATA_built),$(wildcard sql/$(EXTENSION)--*.sql))
 PG_CPPFLAGS  = -Isrc

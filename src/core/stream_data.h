@@ -59,6 +59,7 @@ typedef struct HmsStreamData
 	char	   *guid;			/* never NULL */
 	char	   *topic;
 	char	   *jid;
+	bool		jid_is_number;	/* lenient only: jid is the number's text */
 	char	   *gid;
 	char	   *dad;
 	char	   *aid;			/* never NULL */
@@ -71,7 +72,8 @@ typedef struct HmsStreamData
 	bool		await;
 	HmsStreamDataType type;
 	HmsStreamStatus status;
-	int32		code;			/* 1..999, 0 when absent */
+	int32		code;			/* 1..999, 0 when absent or other */
+	bool		has_other_code; /* lenient only: "code" is none of 1..999 */
 	char	   *stack;
 	int			nretries;
 	HmsRetryEntry *retries;		/* in the order written, each code once */
@@ -96,6 +98,15 @@ typedef struct HmsStreamData
  */
 extern void hms_stream_data_parse(const char *json, int len, const char *path,
 								  HmsStreamData *out);
+
+/*
+ * The same for what the client's own code may write beyond its types: unknown keys are
+ * passed over, null where a key may be absent means absent, "data" is any value, "code" may
+ * be a string or no code at all, "jid" may be a number, "stack" anything (NULL if it is no string), and an
+ * entry of policies.retry that cannot be used is none.
+ */
+extern void hms_stream_data_parse_lenient(const char *json, int len, const char *path,
+										  HmsStreamData *out);
 
 /* How often policies.retry lets a message that failed with 'code' be tried again; 0 without an entry. */
 extern int	hms_stream_data_max_retries(const HmsStreamData *message, int code);
