@@ -318,10 +318,25 @@ group_has(const HmsGroup *groups, int ngroups, int64 incarnation)
 	return false;
 }
 
-/* Delete rows of one table whose incarnation (first column) no group has. */
+static bool
+cursor_exists(int64 incarnation, Snapshot snapshot)
+{
+	Relation	rel = table_open(hms_relset()->cursor_rel, AccessShareLock);
+	HmsScan		scan;
+	bool		found = hms_cursor_find(rel, incarnation, snapshot, &scan);
+
+	hms_scan_end(&scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * Delete rows of one table whose incarnation (first column) no group has; with
+ * 'cursors', none of an incarnation whose cursor that snapshot still sees.
+ */
 static int64
 clear_voided_in(Oid relid, Oid index, const HmsGroup *groups, int ngroups,
-				Snapshot snapshot, int64 limit)
+				Snapshot snapshot, Snapshot cursors, int64 limit)
 {
 	Relation	rel = table_open(relid, RowExclusiveLock);
 	int64		incarnation = PG_INT64_MIN;
@@ -329,8 +344,10 @@ clear_voided_in(Oid relid, Oid index, const HmsGroup *groups, int ngroups,
 
 	while (deleted < limit && next_incarnation(rel, index, snapshot, incarnation, &incarnation))
 	{
-		if (!group_has(groups, ngroups, incarnation))
-			deleted += delete_incarnation(rel, index, snapshot, incarnation, limit - deleted);
+		if (group_has(groups, ngroups, incarnation) ||
+			(cursors != NULL && cursor_exists(incarnation, cursors)))
+			continue;
+		deleted += delete_incarnation(rel, index, snapshot, incarnation, limit - deleted);
 	}
 	table_close(rel, NoLock);
 	return deleted;
@@ -342,22 +359,30 @@ clear_voided_in(Oid relid, Oid index, const HmsGroup *groups, int ngroups,
  *
  * The snapshot is taken before the groups are listed: the rows of a group that is
  * created meanwhile are not seen, and a group that is seen has its rows spared.
+ *
+ * A reader that began before the group was dropped may hold its cursor, which is
+ * skipped then.  The spill goes no earlier than its cursor, so that whoever has the
+ * cursor finds it.
  */
 int64
 hms_cursor_clear_voided(int limit)
 {
 	const HmsRelset relset = *hms_relset();
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot	cursors;
 	HmsGroup   *groups;
 	int			ngroups = hms_list_groups(0, &groups);
 	int64		deleted;
 
 	deleted = clear_voided_in(relset.cursor_rel, relset.cursor_idx,
-							  groups, ngroups, snapshot, limit);
+							  groups, ngroups, snapshot, NULL, limit);
+	CommandCounterIncrement();
+	cursors = RegisterSnapshot(GetLatestSnapshot());
 	deleted += clear_voided_in(relset.spill_rel, relset.spill_idx,
-							   groups, ngroups, snapshot, limit - deleted);
+							   groups, ngroups, snapshot, cursors, limit - deleted);
 	deleted += clear_voided_in(relset.delivery_rel, relset.delivery_claim_idx,
-							   groups, ngroups, snapshot, limit - deleted);
+							   groups, ngroups, snapshot, NULL, limit - deleted);
+	UnregisterSnapshot(cursors);
 	UnregisterSnapshot(snapshot);
 	return deleted;
 }
