@@ -7,7 +7,9 @@
  * delivery's row lock, so that there is never both or neither.  It has its own
  * copy of the message: retention of the log does not touch it.  Redriving
  * deletes the dead letter under its row lock and makes the message due; when
- * the log has dropped the message it is put back under its id first.
+ * the log has dropped the message it is put back under its id first.  Several
+ * groups may do so at once: a lock on the stream, kept to the end of the
+ * transaction, lets the second one see what the first one put back.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +20,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
@@ -209,6 +212,46 @@ publish_to(const HmsStream *to, const HmsMessage *message, TimestampTz now)
 	hms_effects_published(to->stream_id, 1, hms_message_bytes(message));
 }
 
+/*
+ * Look for a message in the log and keep it there to the end of the transaction:
+ * retention does not see our delivery before we commit.
+ */
+static bool
+pin_in_log(const HmsStream *stream, const HmsMessage *message, Snapshot snapshot)
+{
+	HmsMessage	in_log;
+	HmsLogView	view;
+	bool		found;
+
+	hms_log_view(&view, stream->log_relid, stream->namespace_id, message->id - 1, message->id);
+	found = hms_log_fetch(stream, &view, snapshot, message->priority, message->id, &in_log);
+	if (found)
+		hms_log_pin(&view);
+	hms_log_release(&view);
+	return found;
+}
+
+/*
+ * Put a message back that the log has dropped, unless another group's redrive has
+ * done so.  One lock for all messages of the stream: the order in which two
+ * transactions redrive them does not matter.
+ */
+static void
+restore_once(const HmsStream *stream, const HmsMessage *message, TimestampTz now)
+{
+	Snapshot	snapshot;
+	bool		found;
+
+	LockDatabaseObject(hms_relset()->stream_rel, (Oid) stream->stream_id, 0, ExclusiveLock);
+
+	/* Look again: whoever held the lock has ended, one way or the other. */
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	found = pin_in_log(stream, message, snapshot);
+	UnregisterSnapshot(snapshot);
+	if (!found)
+		hms_log_restore(stream, message, now);
+}
+
 /* Make the message of a dead letter due again in its own group. */
 static void
 make_due(const HmsStream *stream, const HmsGroup *group, HmsMessage *message,
@@ -224,23 +267,10 @@ make_due(const HmsStream *stream, const HmsGroup *group, HmsMessage *message,
 		.first_delivered_at = DT_NOBEGIN,
 		.delivered_at = DT_NOBEGIN
 	};
-	HmsMessage	in_log;
-	HmsLogView	view;
 	TimestampTz lowest;
-	bool		found;
 
-	hms_log_view(&view, stream->log_relid, stream->namespace_id, message->id - 1, message->id);
-	found = hms_log_fetch(stream, &view, snapshot, message->priority, message->id, &in_log);
-
-	/*
-	 * Retention does not see our delivery before we commit: it must not drop
-	 * the message until then.
-	 */
-	if (found)
-		hms_log_pin(&view);
-	hms_log_release(&view);
-	if (!found)
-		hms_log_restore(stream, message, now);
+	if (!pin_in_log(stream, message, snapshot))
+		restore_once(stream, message, now);
 	hms_delivery_add(batch, &delivery);
 	hms_delivery_write(batch, &lowest);
 }
