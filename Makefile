@@ -15,11 +15,12 @@ TAP_TESTS    = 1
 PROVE_TESTS  = test/t/*.pl
 EXTRA_CLEAN  = tmp_check_regress
 
-# With HMS_DEBUG_POINTS=1 tests can stop a process at a named point and move its
-# clock; without, the specs that do so are left out.
+# With HMS_DEBUG_POINTS=1 tests can stop a process at a named point, move its
+# clock and call into the library; without, the tests that do so are left out.
 ifdef HMS_DEBUG_POINTS
 PG_CPPFLAGS += -DHMS_DEBUG_POINTS
 else
+REGRESS     := $(patsubst test/sql/%.sql,%,$(sort $(shell grep -L hms_sql_debug test/sql/*.sql)))
 ISOLATION   := $(patsubst test/specs/%.spec,%,$(sort $(shell grep -L debug test/specs/*.spec)))
 endif
 
