@@ -273,4 +273,5 @@ hms_claim_due(const HmsStream *stream, const HmsGroup *group,
 		CommandCounterIncrement();
 	}
 	table_close(claim.rel, claim.writing ? NoLock : RowExclusiveLock);
+	HMS_DEBUG_POINT("claim-end");
 }

@@ -168,6 +168,8 @@ hms_json_get_string(HmsJsonSpan value)
 	return pg_any_to_server(item.valuestring, strlen(item.valuestring), PG_UTF8);
 }
 
+static void refuse_string(const char *what, HmsJsonSpan value) pg_attribute_noreturn();
+
 /* 'what' stands for a string that hms_json_get_string() does not take. */
 static void
 refuse_string(const char *what, HmsJsonSpan value)

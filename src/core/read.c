@@ -58,7 +58,8 @@ typedef struct Attempt
 	HmsGroupSlot *slot;			/* NULL when shared memory is full */
 	int			level;			/* the priority that is being read */
 	TimestampTz now;
-	TimestampTz give_up_at;		/* advance_wait is over */
+	TimestampTz give_up_at;		/* advance_wait is over; DT_NOBEGIN = nothing
+								 * was waited for */
 	HmsMessages *out;
 } Attempt;
 
@@ -324,6 +325,10 @@ read_log(Attempt *at, int level, Size first_bytes)
 
 	at->level = level;
 
+	/* Looking for due deliveries is no waiting, however long it took. */
+	if (TIMESTAMP_IS_NOBEGIN(at->give_up_at))
+		at->give_up_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), hms_advance_wait_ms);
+
 	if (must_be_inline(at) || !advancer)
 	{
 		read_inline(at);
@@ -446,7 +451,7 @@ hms_read_once(const HmsReadRequest *request, HmsMessages *out)
 	(void) hms_xid_offset();
 	at.slot = hms_group_slot(hms_relset()->delivery_rel, at.group.incarnation);
 	at.now = HMS_NOW();
-	at.give_up_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), hms_advance_wait_ms);
+	at.give_up_at = DT_NOBEGIN;
 
 	if (asynchronous)
 		hms_effects_claim_begin();
