@@ -33,6 +33,13 @@ const callbacks = {
 
   'work.describe': async (input) => answer(input, { keys: Object.keys(input).sort(), data: input.data ?? 'none' }),
 
+  'work.odd': async (input) => ({
+    ...answer(input, { last: input.data.at(-1) }),
+    code: '200',
+    stack: null,
+    note: { beyond: "HotMesh's types" },
+  }),
+
   'work.flaky': async (input) => {
     const seen = noteTry(tries.flaky, input);
     return seen.length < 3 ? failure(input, 500, 'not yet') : answer(input, { tries: seen });
@@ -113,17 +120,19 @@ async function depths(mesh) {
   return (await mesh.rollCall(1500)).map(({ stream_depth }) => stream_depth);
 }
 
+const applicationYaml = (appId) => fs.readFileSync(path.join(__dirname, 'app.yaml'), 'utf8').replace('APP_ID', appId);
+
 async function playApplication(appId) {
-  const yaml = fs.readFileSync(path.join(__dirname, 'app.yaml'), 'utf8').replace('APP_ID', appId);
   const workers = Object.entries(callbacks).map(([topic, callback]) => ({ topic, connection, callback }));
   const mesh = await HotMesh.init({ appId, logLevel: process.env.HMSH_LOGLEVEL, engine: { connection }, workers });
 
-  await mesh.deploy(yaml);
+  await mesh.deploy(applicationYaml(appId));
   await mesh.activate('1');
 
   const scenarios = {
     'worker that fails twice': () => outcome(mesh, 'flaky.run', { key: 'flaky' }),
     'worker without input': () => outcome(mesh, 'bare.run', {}),
+    'envelopes beyond the types': () => outcome(mesh, 'odd.run', { id: Date.now(), list: ['first', 'last'] }),
     'sleep': () => outcome(mesh, 'sleepy.run', { text: 'awake \u00e9 \u{1f600} "quoted" \\ %s $1' }),
     'child workflow': () => outcome(mesh, 'parent.run', { text: 'from the child' }),
     'child workflow that fails': () => outcome(mesh, 'parent.run', { text: 'x', fail: true }),
@@ -140,4 +149,4 @@ async function playApplication(appId) {
   return { results, depths: await depths(mesh) };
 }
 
-module.exports = { playApplication };
+module.exports = { applicationYaml, playApplication };

@@ -8,29 +8,16 @@
  * HotMesh logs to standard output: HMSH_LOGLEVEL=info shows it.
  */
 
+const assert = require('assert');
 const path = require('path');
 const { fork } = require('child_process');
-const { isDeepStrictEqual } = require('util');
-
-/* Timers of one second instead of five, and no long goodbye. */
-const pace = { HMSH_FIDELITY_SECONDS: '1', HMSH_SCOUT_INTERVAL_SECONDS: '2', HMSH_BLOCK_TIME_MS: '100' };
-
-let count = 0;
-let failures = 0;
-
-function ok(passed, name, ...comments) {
-  count++;
-  failures += passed ? 0 : 1;
-  console.log(`${passed ? 'ok' : 'not ok'} ${count} - ${name}`);
-  if (!passed) {
-    comments.forEach((comment) => console.log(`# ${comment}`));
-  }
-}
+const { test, done } = require('./tap');
+const { quickPace } = require('./scenario');
 
 function play(provider, run) {
   const log = process.env.HMSH_LOGLEVEL ? 'inherit' : 'ignore';
   const child = fork(path.join(__dirname, 'play.js'), [provider, run], {
-    env: { HMSH_LOGLEVEL: 'error', ...process.env, ...pace },
+    env: { HMSH_LOGLEVEL: 'error', ...process.env, ...quickPace },
     stdio: ['ignore', log, 'inherit', 'ipc'],
   });
 
@@ -54,16 +41,15 @@ async function main() {
   const ours = await play('ours', run);
 
   for (const [name, expected] of Object.entries(stock.results)) {
-    const got = ours.results[name];
-
-    ok(isDeepStrictEqual(got, expected) && !got.failed, name,
-      `stock: ${JSON.stringify(expected)}`, `ours:  ${JSON.stringify(got)}`);
+    await test(name, () => {
+      assert.deepStrictEqual(ours.results[name], expected);
+      assert.ifError(ours.results[name].failed);
+    });
   }
-  ok(ours.depths.length > 0 && ours.depths.every((depth) => depth === 0), 'nothing is left in the streams',
-    `depths: ${ours.depths}`);
-
-  console.log(`1..${count}`);
-  process.exit(failures ? 1 : 0);
+  await test('nothing is left in the streams', () => {
+    assert.ok(ours.depths.length > 0 && ours.depths.every((depth) => depth === 0), `depths ${ours.depths}`);
+  });
+  done();
 }
 
 main();

@@ -7,6 +7,9 @@ const { Client } = require('pg');
 /* Host, port, user and database come from pg's environment variables (PGHOST ...). */
 const connection = { class: Client, options: { application_name: 'hotmesh-scenarios' } };
 
+/* HotMesh's settings for tests: timers of one second instead of five, and no long goodbye. */
+const quickPace = { HMSH_FIDELITY_SECONDS: '1', HMSH_SCOUT_INTERVAL_SECONDS: '2', HMSH_BLOCK_TIME_MS: '100' };
+
 const PATIENCE_MS = 30000;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -29,13 +32,22 @@ function plainError({ code, message, name, error, is_stream_error }) {
   return { code, message, name, error, is_stream_error };
 }
 
+/* Rejects when `promise` does not settle in time. */
+function inTime(promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no result in time')), PATIENCE_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 /* Runs scenarios one after another: { name: result }.  One that throws gives { failed }. */
 async function play(scenarios) {
   const results = {};
 
   for (const [name, scenario] of Object.entries(scenarios)) {
     try {
-      results[name] = await scenario();
+      results[name] = await inTime(scenario());
     } catch (error) {
       results[name] = { failed: error.message ?? JSON.stringify(error) };
     }
@@ -43,4 +55,4 @@ async function play(scenarios) {
   return results;
 }
 
-module.exports = { connection, PATIENCE_MS, sleep, repeatUntil, plainError, play };
+module.exports = { connection, quickPace, PATIENCE_MS, sleep, repeatUntil, plainError, play };
