@@ -23,7 +23,7 @@ const { connection, sleep } = require('./scenario');
 const WORKERS = 4;
 const ENGINES = 4;
 const STARTERS = 8;
-const KILL_EVERY_MS = 3000;
+const KILL_EVERY_MS = 5000;
 const LEASE_S = 5;
 const PATIENCE_MS = 15 * 60 * 1000;
 

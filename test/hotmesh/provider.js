@@ -30,7 +30,11 @@ const POLLS = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3000;
 
-const PUBLISH = 'select id from hotmesh_stream.hotmesh_publish($1, $2)';
+const PUBLISH = 'select id from hotmesh_stream.hotmesh_publish($1, $2, $3)';
+const COMPLETE = 'select outcome from hotmesh_stream.hotmesh_complete($1, $2, $3, $4, $5, $6)';
+
+/* A worker's callback decides what its answer holds, and HotMesh takes what it gets. */
+const LENIENT = '{"lenient":true}';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const isEngineStream = (stream) => stream.endsWith(':');
@@ -100,15 +104,15 @@ class HotMeshStreamProvider extends StreamService {
    * statement joins it and the transaction is returned, else the ids are.
    */
   async publishMessages(stream, messages, options = {}) {
-    const batch = `[${messages.join(',')}]`;
+    const values = [stream, `[${messages.join(',')}]`, LENIENT];
 
     if (typeof options.transaction?.addCommand === 'function') {
-      return options.transaction.addCommand(PUBLISH, [stream, batch], 'array', (rows) => rows.map((row) => row.id));
+      return options.transaction.addCommand(PUBLISH, values, 'array', (rows) => rows.map((row) => row.id));
     }
     if (messages.length === 1 && this.holds(stream, messages[0])) {
       return [];
     }
-    return (await this.rows(PUBLISH, [stream, batch])).map((row) => row.id);
+    return (await this.rows(PUBLISH, values)).map((row) => row.id);
   }
 
   async consumeMessages(stream, group, consumer, options = {}) {
@@ -249,10 +253,9 @@ class HotMeshStreamProvider extends StreamService {
 
   async completeOpen() {
     const { stream, group, id, answer } = this.open;
-    const [{ outcome }] = await this.rows(
-      'select outcome from hotmesh_stream.hotmesh_complete($1, $2, $3, $4, $5)',
-      [stream, group, JSON.stringify(this.item(stream, group, id)), answer.stream, answer.message],
-    );
+    const item = JSON.stringify(this.item(stream, group, id));
+    const [{ outcome }] = await this.rows(COMPLETE, [stream, group, item, answer.stream, answer.message, LENIENT]);
+
     this.open = null;
     this.forget(stream, group, [id]);
     return outcome === 'lost' ? 0 : 1;
