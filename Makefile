@@ -26,7 +26,7 @@ endif
 
 # These set up what they need by themselves, PostgreSQL included, so they must
 # work before pg_config exists.
-HOUSE_GOALS  = check check-all demo bench lint
+HOUSE_GOALS  = check check-all check-hotmesh demo bench lint
 
 ifeq ($(filter $(HOUSE_GOALS),$(MAKECMDGOALS)),)
 PG_CONFIG   ?= pg_config
@@ -40,6 +40,7 @@ installcheck: export LANG = C.UTF-8
 else
 check:     ; @.ci/enter check .ci/check
 check-all: ; @.ci/enter check-all .ci/check-all
+check-hotmesh: ; @.ci/enter check-hotmesh .ci/check-hotmesh
 demo:      ; @.ci/enter demo demo/run.sh
 bench:     ; @.ci/enter bench bench/run.sh $(BENCH)
 lint:      ; @.ci/lint
