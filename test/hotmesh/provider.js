@@ -231,8 +231,8 @@ class HotMeshStreamProvider extends StreamService {
    * between, the input is delivered again.  An answer whose claim was lost is not
    * published; the new claimer answers.
    *
-   * An error is published at once: HotMesh has already applied the retry policy to
-   * it, and hotmesh_complete would apply it again.
+   * HotMesh applies policies.retry before it answers with an error, so that nothing
+   * is left of it for hotmesh_complete() to apply.
    */
 
   /* Is this message the answer to the open one?  Then it is kept for its acknowledgement. */
@@ -242,9 +242,7 @@ class HotMeshStreamProvider extends StreamService {
     if (!open || open.answer || (stream !== open.stream && !isEngineStream(stream))) {
       return false;
     }
-    const { status, metadata } = JSON.parse(message);
-
-    if (status === 'error' || !sameTask(metadata, open.metadata)) {
+    if (!sameTask(JSON.parse(message).metadata, open.metadata)) {
       return false;
     }
     open.answer = { stream, message };
