@@ -224,6 +224,20 @@ async function fenced() {
     assert.strictEqual((await provider.getStreamStats(stream)).deadLetterQueueMessageCount, 1);
   });
 
+  await test('a message that no consumer finishes becomes a dead letter, and the engine is told', async () => {
+    const stream = newStream();
+    await provider.publishMessages(stream, [JSON.stringify({ metadata: metadata({ jid: 'poison' }), data: {} })]);
+    for (let delivery = 0; delivery < 4; delivery++) {
+      assert.strictEqual((await claimed(stream, 'dies', { reservationTimeout: 1 })).length, 1);
+      await sleep(1300);
+    }
+    assert.deepStrictEqual(await claimed(stream, 'next'), []);
+    assert.strictEqual((await provider.getStreamStats(stream)).deadLetterQueueMessageCount, 1);
+    const told = await provider.consumeMessages(engineStream, ENGINE, 'e', { autoAck: true, batchSize: 100 });
+    const { type, status, code } = told.map(({ data }) => data).find((data) => data.metadata.jid === 'poison');
+    assert.deepStrictEqual([type, status, code], ['response', 'error', 999]);
+  });
+
   await test('the messages of a job leave all its streams', async () => {
     const job = (jid) => JSON.stringify({ metadata: metadata({ jid }), data: {} });
     const one = await published(job('gone'), job('kept'));
@@ -300,8 +314,8 @@ async function main() {
   provider = await newProvider();
   await likeHotMesh();
   await inTransactions();
-  await fenced();
   await answering();
+  await fenced();
   await provider.deleteStream('*');
   done();
 }
