@@ -20,7 +20,7 @@ EXTRA_CLEAN  = tmp_check_regress
 ifdef HMS_DEBUG_POINTS
 PG_CPPFLAGS += -DHMS_DEBUG_POINTS
 else
-REGRESS     := $(patsubst test/sql/%.sql,%,$(sort $(shell grep -L hms_sql_debug test/sql/*.sql)))
+REGRESS     := $(patsubst test/sql/%.sql,%,$(sort $(shell grep -L 'hms_sql_debug\|debug_clock' test/sql/*.sql)))
 ISOLATION   := $(patsubst test/specs/%.spec,%,$(sort $(shell grep -L debug test/specs/*.spec)))
 endif
 

@@ -67,6 +67,9 @@ create table hotmesh_stream.consumer_group (
     max_deliver           integer,
     backoff               interval[],
     dead_letter_retention interval    not null,
+    error_stream          text,
+    default_batch         integer,
+    default_wait          interval,
     created_at            timestamptz not null,
     constraint consumer_group_pkey primary key (group_id),
     constraint consumer_group_name_key unique (stream_id, name)
@@ -74,6 +77,38 @@ create table hotmesh_stream.consumer_group (
 comment on table hotmesh_stream.consumer_group is 'consumer groups, their configuration and current incarnation';
 comment on column hotmesh_stream.consumer_group.incarnation is 'key of the group''s cursor and deliveries';
 comment on column hotmesh_stream.consumer_group.start_id is 'position of a priority level that the cursor has not reached yet: messages above it belong to the group';
+
+comment on column hotmesh_stream.consumer_group.error_stream is
+'HotMesh: stream that gets an error response (code 999) for each message that used up its deliveries; null = none';
+
+comment on column hotmesh_stream.consumer_group.default_batch is 'HotMesh: messages per hotmesh_consume() that names no batchSize; null = 1';
+comment on column hotmesh_stream.consumer_group.default_wait is 'HotMesh: how long hotmesh_consume() waits that names no wait; null = 0';
+
+create table hotmesh_stream.throttle (
+    stream_id integer not null,
+    group_id  integer not null,
+    pause_ms  integer not null,
+    constraint throttle_pkey primary key (stream_id, group_id)
+);
+comment on table hotmesh_stream.throttle is
+'pauses of hotmesh_consume(): stream_id 0 stands for all streams, group_id 0 for all groups of the stream; the most specific row counts';
+comment on column hotmesh_stream.throttle.pause_ms is 'least time between two hand-outs to one consumer, in ms; -1 = nothing is handed out';
+
+create table hotmesh_stream.registered_consumer (
+    group_id integer not null,
+    name     text    not null,
+    role     text    not null,
+    topic    text,
+    readonly boolean not null,
+    pause_ms integer not null,
+    config   json    not null,
+    registered_at timestamptz not null,
+    constraint registered_consumer_pkey primary key (group_id, name)
+);
+comment on table hotmesh_stream.registered_consumer is 'HotMesh routers that registered themselves, name = guid';
+comment on column hotmesh_stream.registered_consumer.readonly is 'true = nothing is handed out to it';
+comment on column hotmesh_stream.registered_consumer.pause_ms is 'its own throttle, which counts where table throttle has no row for it';
+comment on column hotmesh_stream.registered_consumer.config is 'the RouterConfig as it was given';
 
 create table hotmesh_stream.privilege (
     stream_id integer not null,
@@ -119,7 +154,8 @@ create table hotmesh_stream.delivery (
     first_delivered_at timestamptz,
     delivered_at       timestamptz,
     consumer           text,
-    last_error         jsonb
+    last_error         jsonb,
+    retries            integer
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
 create index delivery_claim_idx on hotmesh_stream.delivery (incarnation, priority desc, due_at, id);
 create index delivery_id_idx on hotmesh_stream.delivery (incarnation, id);
@@ -127,6 +163,8 @@ comment on table hotmesh_stream.delivery is
 'messages a group was handed or owes later: leased, due again or delayed; never one row per unread message';
 comment on column hotmesh_stream.delivery.due_at is 'when the message may be handed out (again)';
 comment on column hotmesh_stream.delivery.lease_until is 'end of the current lease; null while nobody holds one';
+comment on column hotmesh_stream.delivery.retries is
+'retries after an error answer, null = 0; they do not count towards max_deliver';
 comment on column hotmesh_stream.delivery.token is 'random number of the current hand-out, the second half of its receipt';
 
 create table hotmesh_stream.dead_letter (
@@ -214,6 +252,8 @@ select pg_catalog.pg_extension_config_dump('hotmesh_stream.log_partition', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.stream', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.consumer_group', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.privilege', '');
+select pg_catalog.pg_extension_config_dump('hotmesh_stream.throttle', '');
+select pg_catalog.pg_extension_config_dump('hotmesh_stream.registered_consumer', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.cursor', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.cursor_spill', '');
 select pg_catalog.pg_extension_config_dump('hotmesh_stream.delivery', '');

@@ -32,3 +32,27 @@ language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_delete_messages';
 comment on function hotmesh_stream.delete_messages(text, bigint[], boolean) is
 'deletes messages and the deliveries that groups have of them; with only_settled those that some group has not settled stay; never waits: a message that another transaction deletes is not counted; dead letters keep their own copy; returns how many messages were deleted; needs manage; errors: HM002, 22004, 22023, 42501, 25006 on a standby';
+
+create function hotmesh_stream.trim_stream(
+    stream       text,
+    max_len      bigint   default null,
+    before_id    bigint   default null,
+    max_age      interval default null,
+    only_settled boolean  default false
+)
+returns bigint
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'hms_sql_trim_stream';
+comment on function hotmesh_stream.trim_stream(text, bigint, bigint, interval, boolean) is
+'deletes the oldest messages of a stream with their deliveries: all but the newest max_len, those below before_id, and those published more than max_age ago; at least one must be given; with only_settled those that some group has not settled stay; returns how many; needs manage; errors: HM002, 22023, 42501, 25006';
+
+create function hotmesh_stream.purge_stream(
+    stream text,
+    key    text    default null,
+    keep   integer default 0
+)
+returns bigint
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'hms_sql_purge_stream';
+comment on function hotmesh_stream.purge_stream(text, text, integer) is
+'deletes all messages of a stream, or those of one key, but for the newest keep, with their deliveries; dead letters stay; returns how many; needs manage; errors: HM002, 22023, 42501, 25006';

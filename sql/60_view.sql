@@ -57,12 +57,15 @@ returns table (
     consumer    text,
     leased      bigint,
     last_seen   timestamptz,
-    last_active timestamptz
+    last_active timestamptz,
+    role        text,
+    topic       text,
+    readonly    boolean
 )
 language c volatile parallel unsafe
 as 'MODULE_PATHNAME', 'hms_sql_consumer_info';
 comment on function hotmesh_stream.consumer_info(text, text) is
-'consumers that hold a lease or were seen reading in the last seven days: leases that have not ended, the last read, and the last read that returned a message (null = never seen); works on a standby; needs publish, consume, manage or pg_monitor; errors: HM002, HM003, 42501';
+'consumers that hold a lease or were seen reading in the last seven days: leases that have not ended, the last read, and the last read that returned a message (null = never seen); role, topic and readonly are those of a registered HotMesh router (null = not registered); works on a standby; needs publish, consume, manage or pg_monitor; errors: HM002, HM003, 42501';
 
 create function hotmesh_stream.health()
 returns table (

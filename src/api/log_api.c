@@ -15,9 +15,12 @@
 #include "api/srf.h"
 #include "core/log_admin.h"
 #include "core/privilege.h"
+#include "debug/debug_point.h"
 #include "core/stream_cache.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_messages);
+PG_FUNCTION_INFO_V1(hms_sql_trim_stream);
+PG_FUNCTION_INFO_V1(hms_sql_purge_stream);
 PG_FUNCTION_INFO_V1(hms_sql_delete_messages);
 
 static void
@@ -63,6 +66,45 @@ hms_sql_messages(PG_FUNCTION_ARGS)
 	hms_srf_begin(fcinfo);
 	hms_log_query(&stream, &query, GetActiveSnapshot(), put_message, fcinfo);
 	PG_RETURN_NULL();
+}
+
+/* trim_stream(stream, max_len, before_id, max_age, only_settled) */
+Datum
+hms_sql_trim_stream(PG_FUNCTION_ARGS)
+{
+	HmsTrim		trim;
+	HmsStream	stream;
+	int64		max_age_us;
+
+	hms_require_writable("trim_stream()");
+	trim.max_len = hms_arg_int8(fcinfo, 1, "max_len", -1, 0, PG_INT64_MAX);
+	trim.before_id = hms_arg_int8(fcinfo, 2, "before_id", 0, 1, PG_INT64_MAX);
+	max_age_us = hms_arg_interval_us(fcinfo, 3, "max_age", -1);
+	trim.before = max_age_us < 0 ? DT_NOBEGIN : HMS_NOW() - max_age_us;
+	trim.only_settled = hms_arg_bool(fcinfo, 4, "only_settled", false);
+	trim.count_live = false;
+	if (trim.max_len < 0 && trim.before_id == 0 && max_age_us < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("one of \"max_len\", \"before_id\" and \"max_age\" must be given")));
+	hms_stream_by_name(hms_arg_name(fcinfo, 0, "stream"), &stream);
+	hms_privilege_check(HMS_PRIV_MANAGE, stream.stream_id, stream.name);
+	PG_RETURN_INT64(hms_log_trim(&stream, &trim));
+}
+
+/* purge_stream(stream, key, keep) */
+Datum
+hms_sql_purge_stream(PG_FUNCTION_ARGS)
+{
+	const char *key = hms_arg_name_or_null(fcinfo, 1, "key");
+	int			keep = hms_arg_int(fcinfo, 2, "keep", 0, 0, PG_INT32_MAX);
+	HmsStream	stream;
+
+	hms_require_writable("purge_stream()");
+	hms_stream_by_name(hms_arg_name(fcinfo, 0, "stream"), &stream);
+	hms_privilege_check(HMS_PRIV_MANAGE, stream.stream_id, stream.name);
+	PG_RETURN_INT64(key == NULL ? hms_log_purge(&stream, keep) :
+					hms_log_purge_key(&stream, key, keep));
 }
 
 /* delete_messages(stream, ids, only_settled) */

@@ -244,6 +244,9 @@ hms_sql_consumer_info(PG_FUNCTION_ARGS)
 		put_int8(&row, consumers[i].leased);
 		put_time(&row, consumers[i].last_seen, consumers[i].last_seen != DT_NOBEGIN);
 		put_time(&row, consumers[i].last_active, consumers[i].last_active != DT_NOBEGIN);
+		put_text(&row, consumers[i].role);
+		put_text(&row, consumers[i].topic);
+		put(&row, BoolGetDatum(consumers[i].readonly), !consumers[i].registered);
 		finish_row(fcinfo, &row);
 	}
 	PG_RETURN_NULL();

@@ -122,6 +122,7 @@ hand_out(Claim *claim, HmsDelivery *delivery)
 		lease_row(claim, delivery, &message);
 
 	message.attempts = delivery->attempts;
+	message.retries = delivery->retries;
 	message.first_delivered_at = delivery->first_delivered_at;
 	message.delivered_at = claim->now;
 	hms_messages_add(claim->out, &message);
@@ -190,7 +191,7 @@ visit(Claim *claim, TupleTableSlot *seen)
 
 		hms_bury_locked(claim->group, claim->rel, &claim->locked->tts_tid,
 						claim->snapshot, &delivery, found ? &message : NULL,
-						"max_deliver", claim->now);
+						HMS_REASON_MAX_DELIVER, claim->now);
 		claim->burials++;
 	}
 }

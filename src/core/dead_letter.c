@@ -25,6 +25,7 @@
 #include "utils/snapmgr.h"
 
 #include "core/dead_letter.h"
+#include "core/hotmesh.h"
 #include "core/tasks_core.h"
 #include "shmem/effects.h"
 #include "storage/relset.h"
@@ -88,6 +89,9 @@ hms_bury_locked(const HmsGroup *group, Relation deliveries, ItemPointer tid,
 	ExecDropSingleTupleTableSlot(slot);
 	hms_writer_close(&writer, false);
 
+	if (group->error_stream[0] != '\0' && strcmp(reason, HMS_REASON_MAX_DELIVER) == 0)
+		hms_hotmesh_exhausted(group, message, now);
+
 	/* Last: 'delivery' may point into the locked row. */
 	hms_delete_locked(deliveries, tid, snapshot);
 	hms_effects_count_group(group->group_id, HMS_GROUP_DEAD, 1);
@@ -115,60 +119,80 @@ bury_found(const HmsStream *stream, const HmsGroup *group, HmsLogView *view,
 	if (delivery.has_token)
 		hms_effects_count_group(group->group_id, HMS_GROUP_EXPIRED, 1);
 	return hms_bury_locked(group, rel, &locked->tts_tid, snapshot, &delivery,
-						   found ? &message : NULL, "max_deliver", now);
+						   found ? &message : NULL, HMS_REASON_MAX_DELIVER, now);
+}
+
+/* The worker's walk over what is due in a group. */
+typedef struct Burial
+{
+	const HmsStream *stream;
+	const HmsGroup *group;
+	TimestampTz now;
+	int			limit;
+	int			buried;
+	int			visited;
+	Relation	rel;
+	TupleTableSlot *locked;
+	HmsLogView	view;
+} Burial;
+
+/* Bury at one priority; true when the limit is reached. */
+static bool
+bury_level(Burial *burial, int level)
+{
+	HmsHintKey	hint_key;
+	HmsHintScan hint;
+	Snapshot	snapshot;
+	ScanKeyData keys[4];
+	HmsScan		scan;
+	bool		full = false;
+
+	/* Read only: raising the hint is left to those who claim. */
+	hms_hint_key(&hint_key, RelationGetRelid(burial->rel), burial->group->incarnation, level);
+	hms_hint_begin(&hint, &hint_key, hms_effects_own_low(&hint_key), false);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	hms_log_view(&burial->view, burial->stream->log_relid, burial->stream->namespace_id,
+				 0, PG_INT64_MAX);
+	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, burial->group->incarnation);
+	hms_key_int2(&keys[1], 2, BTEqualStrategyNumber, level);
+	hms_key_time(&keys[2], 3, BTGreaterEqualStrategyNumber, hint.lo);
+	hms_key_time(&keys[3], 3, BTLessEqualStrategyNumber, burial->now);
+	hms_scan_begin(&scan, burial->rel, hms_relset()->delivery_claim_idx, snapshot, 4, keys);
+	while (!full && hms_scan_next(&scan, ForwardScanDirection))
+	{
+		CHECK_FOR_INTERRUPTS();
+		full = burial->buried >= burial->limit || burial->visited++ >= burial->limit * 10;
+		if (!full && bury_found(burial->stream, burial->group, &burial->view, burial->rel,
+								scan.slot, burial->locked, snapshot, burial->now))
+			burial->buried++;
+	}
+	hms_scan_end(&scan);
+	hms_log_release(&burial->view);
+	UnregisterSnapshot(snapshot);
+	return full;
 }
 
 bool
 hms_bury_exhausted(const HmsStream *stream, const HmsGroup *group, TimestampTz now,
 				   int limit, int *buried)
 {
-	Relation	rel;
-	Snapshot	snapshot;
-	HmsHintKey	hint_key;
-	HmsHintScan hint;
-	ScanKeyData keys[4];
-	HmsScan		scan;
-	HmsLogView	view;
-	TupleTableSlot *locked;
-	int			visited = 0;
-	bool		more = false;
+	Burial		burial = {.stream = stream,.group = group,.now = now,.limit = limit};
+	bool		full = false;
 
 	*buried = 0;
 	if (group->max_deliver == 0)
 		return false;
 
-	rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
-	locked = table_slot_create(rel, NULL);
-
-	/* Read only: raising the hint is left to those who claim. */
-	hms_hint_key(&hint_key, RelationGetRelid(rel), group->incarnation, 0);
-	hms_hint_begin(&hint, &hint_key, hms_effects_own_low(&hint_key), false);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	hms_log_view(&view, stream->log_relid, stream->namespace_id, 0, PG_INT64_MAX);
-	hms_key_int8(&keys[0], 1, BTEqualStrategyNumber, group->incarnation);
-	hms_key_int2(&keys[1], 2, BTEqualStrategyNumber, 0);
-	hms_key_time(&keys[2], 3, BTGreaterEqualStrategyNumber, hint.lo);
-	hms_key_time(&keys[3], 3, BTLessEqualStrategyNumber, now);
-	hms_scan_begin(&scan, rel, hms_relset()->delivery_claim_idx, snapshot, 4, keys);
-	while (hms_scan_next(&scan, ForwardScanDirection))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (*buried >= limit || visited++ >= limit * 10)
-		{
-			more = *buried >= limit;
-			break;
-		}
-		if (bury_found(stream, group, &view, rel, scan.slot, locked, snapshot, now))
-			(*buried)++;
-	}
-	hms_scan_end(&scan);
-	hms_log_release(&view);
-	UnregisterSnapshot(snapshot);
-	ExecDropSingleTupleTableSlot(locked);
-	table_close(rel, NoLock);
-	if (*buried > 0)
+	burial.rel = table_open(hms_relset()->delivery_rel, RowExclusiveLock);
+	burial.locked = table_slot_create(burial.rel, NULL);
+	for (int level = stream->levels - 1; level >= 0 && !full; level--)
+		full = bury_level(&burial, level);
+	ExecDropSingleTupleTableSlot(burial.locked);
+	table_close(burial.rel, NoLock);
+	if (burial.buried > 0)
 		CommandCounterIncrement();
-	return more;
+	*buried = burial.buried;
+	return full && burial.buried >= limit;
 }
 
 /* The message inside a dead letter; pointers are copies. */

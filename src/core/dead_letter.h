@@ -32,6 +32,9 @@ enum
 	HMS_DEAD_NCOLUMNS = HMS_DEAD_CONTENT_TYPE
 };
 
+/* The reason of a dead letter whose last allowed attempt failed or lapsed. */
+#define HMS_REASON_MAX_DELIVER	"max_deliver"
+
 /*
  * Turn a locked delivery into a dead letter with its own copy of the message;
  * without a message (gone from the log) the delivery is only deleted and counted.

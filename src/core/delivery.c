@@ -66,6 +66,9 @@ hms_delivery_read(TupleTableSlot *slot, HmsDelivery *delivery)
 	delivery->last_error = (struct varlena *) GET(HMS_DELIVERY_LAST_ERROR, DatumGetPointer);
 	if (isnull)
 		delivery->last_error = NULL;
+	delivery->retries = GET(HMS_DELIVERY_RETRIES, DatumGetInt32);
+	if (isnull)
+		delivery->retries = 0;
 #undef GET
 }
 
@@ -95,6 +98,8 @@ hms_delivery_fill(TupleTableSlot *slot, const HmsDelivery *delivery)
 		SET(HMS_DELIVERY_CONSUMER, PointerGetDatum(delivery->consumer));
 	if (delivery->last_error != NULL)
 		SET(HMS_DELIVERY_LAST_ERROR, PointerGetDatum(delivery->last_error));
+	if (delivery->retries > 0)
+		SET(HMS_DELIVERY_RETRIES, Int32GetDatum(delivery->retries));
 #undef SET
 	ExecStoreVirtualTuple(slot);
 }
@@ -102,16 +107,17 @@ hms_delivery_fill(TupleTableSlot *slot, const HmsDelivery *delivery)
 bool
 hms_delivery_exhausted(const HmsGroup *group, const HmsDelivery *delivery)
 {
-	return group->max_deliver > 0 && delivery->attempts >= group->max_deliver;
+	return group->max_deliver > 0 &&
+		delivery->attempts - delivery->retries >= group->max_deliver;
 }
 
 TimestampTz
-hms_delivery_due_after(const HmsGroup *group, int attempts, TimestampTz lease_until)
+hms_delivery_due_after(const HmsGroup *group, const HmsDelivery *delivery)
 {
 	/* The last attempt is followed by death, not by a pause. */
-	if (group->max_deliver > 0 && attempts >= group->max_deliver)
-		return lease_until;
-	return lease_until + hms_group_backoff_us(group, attempts);
+	if (hms_delivery_exhausted(group, delivery))
+		return delivery->lease_until;
+	return delivery->lease_until + hms_group_backoff_us(group, delivery->attempts);
 }
 
 /*
@@ -143,7 +149,7 @@ hms_delivery_lease(HmsDelivery *delivery, const HmsGroup *group, TimestampTz now
 	delivery->has_token = true;
 	delivery->attempts++;
 	delivery->lease_until = now + ack_wait_us;
-	delivery->due_at = hms_delivery_due_after(group, delivery->attempts, delivery->lease_until);
+	delivery->due_at = hms_delivery_due_after(group, delivery);
 	delivery->delivered_at = now;
 	if (TIMESTAMP_IS_NOBEGIN(delivery->first_delivered_at))
 		delivery->first_delivered_at = now;

@@ -26,7 +26,8 @@ enum
 	HMS_DELIVERY_DELIVERED_AT,
 	HMS_DELIVERY_CONSUMER,
 	HMS_DELIVERY_LAST_ERROR,
-	HMS_DELIVERY_NCOLUMNS = HMS_DELIVERY_LAST_ERROR
+	HMS_DELIVERY_RETRIES,
+	HMS_DELIVERY_NCOLUMNS = HMS_DELIVERY_RETRIES
 };
 
 typedef struct HmsDelivery
@@ -43,6 +44,7 @@ typedef struct HmsDelivery
 	TimestampTz delivered_at;	/* likewise */
 	struct varlena *consumer;	/* NULL = null; points into the slot */
 	struct varlena *last_error;
+	int32		retries;		/* after an error answer */
 } HmsDelivery;
 
 extern void hms_delivery_read(TupleTableSlot *slot, HmsDelivery *delivery);
@@ -52,10 +54,10 @@ extern void hms_delivery_fill(TupleTableSlot *slot, const HmsDelivery *delivery)
 extern void hms_delivery_lease(HmsDelivery *delivery, const HmsGroup *group, TimestampTz now,
 							   int64 ack_wait_us, struct varlena *consumer);
 
-/* When a lease that ends at 'lease_until' makes the message due again. */
-extern TimestampTz hms_delivery_due_after(const HmsGroup *group, int attempts, TimestampTz lease_until);
+/* When the lease of a delivery makes the message due again. */
+extern TimestampTz hms_delivery_due_after(const HmsGroup *group, const HmsDelivery *delivery);
 
-/* True when the last allowed attempt was handed out. */
+/* True when the last allowed attempt was handed out; retries after an error answer do not count. */
 extern bool hms_delivery_exhausted(const HmsGroup *group, const HmsDelivery *delivery);
 
 /* Rows to insert together. */

@@ -27,6 +27,7 @@
 #include "core/group.h"
 #include "core/rows.h"
 #include "core/stream.h"
+#include "core/throttle.h"
 #include "debug/debug_point.h"
 #include "shmem/effects.h"
 #include "storage/config.h"
@@ -164,7 +165,7 @@ backoff_datum(int n, const int64 *backoff_us)
 										   false, TYPALIGN_DOUBLE));
 }
 
-/* The columns that alter_group() can change. */
+/* The columns that alter_group() can change, and error_stream. */
 static void
 form_options(const HmsGroupOptions *options, Datum *values, bool *nulls)
 {
@@ -173,6 +174,9 @@ form_options(const HmsGroupOptions *options, Datum *values, bool *nulls)
 		duration_datum(options->dead_letter_retention_us);
 	nulls[HMS_GROUP_COL_MAX_DELIVER - 1] = (options->max_deliver == 0);
 	values[HMS_GROUP_COL_MAX_DELIVER - 1] = Int32GetDatum(options->max_deliver);
+	nulls[HMS_GROUP_COL_ERROR_STREAM - 1] = options->error_stream == NULL;
+	if (options->error_stream != NULL)
+		values[HMS_GROUP_COL_ERROR_STREAM - 1] = CStringGetTextDatum(options->error_stream);
 	nulls[HMS_GROUP_COL_BACKOFF - 1] = (options->nbackoff == 0);
 	if (options->nbackoff > 0)
 		values[HMS_GROUP_COL_BACKOFF - 1] =
@@ -197,6 +201,8 @@ insert_group(const HmsStream *stream, const HmsGroupOptions *options)
 	values[HMS_GROUP_COL_INCARNATION - 1] = Int64GetDatum(incarnation);
 	values[HMS_GROUP_COL_DELIVER_POLICY - 1] =
 		CStringGetTextDatum(hms_deliver_policy_word(options->deliver_policy));
+	nulls[HMS_GROUP_COL_DEFAULT_BATCH - 1] = true;
+	nulls[HMS_GROUP_COL_DEFAULT_WAIT - 1] = true;
 	values[HMS_GROUP_COL_START_ID - 1] = Int64GetDatum(start_id);
 	values[HMS_GROUP_COL_CREATED_AT - 1] = TimestampTzGetDatum(HMS_NOW());
 	hms_config_insert(hms_relset()->group_rel, values, nulls);
@@ -310,6 +316,31 @@ hms_group_alter(const char *stream_name, const char *name, Jsonb *config)
 }
 
 /*
+ * hms_group_tune
+ *		Change what HotMesh's configurations say about a group.
+ */
+void
+hms_group_tune(const HmsStream *stream, const HmsGroup *group, const HmsGroupTuning *tuning)
+{
+	Datum		values[HMS_GROUP_NCOLUMNS] = {0};
+	bool		nulls[HMS_GROUP_NCOLUMNS] = {false};
+	bool		replace[HMS_GROUP_NCOLUMNS] = {false};
+	HmsStream	held;
+
+	hms_stream_hold(stream->name, HMS_PRIV_CONSUME, &held);
+	lock_group(held.stream_id, group->name);
+	replace[HMS_GROUP_COL_ACK_WAIT - 1] = tuning->ack_wait_us > 0;
+	values[HMS_GROUP_COL_ACK_WAIT - 1] = duration_datum(tuning->ack_wait_us);
+	replace[HMS_GROUP_COL_MAX_DELIVER - 1] = tuning->max_deliver > 0;
+	values[HMS_GROUP_COL_MAX_DELIVER - 1] = Int32GetDatum(tuning->max_deliver);
+	replace[HMS_GROUP_COL_DEFAULT_BATCH - 1] = tuning->default_batch > 0;
+	values[HMS_GROUP_COL_DEFAULT_BATCH - 1] = Int32GetDatum(tuning->default_batch);
+	replace[HMS_GROUP_COL_DEFAULT_WAIT - 1] = tuning->default_wait_us >= 0;
+	values[HMS_GROUP_COL_DEFAULT_WAIT - 1] = duration_datum(Max(tuning->default_wait_us, 0));
+	hms_config_update(hms_relset()->group_rel, find_row(group->group_id), values, nulls, replace);
+}
+
+/*
  * hms_group_drop
  *		Drop a group; false when the stream has none of that name.
  */
@@ -324,6 +355,7 @@ hms_group_drop(const char *stream_name, const char *name)
 	if (!hms_group_find(stream.stream_id, name, &group))
 		return false;
 
+	hms_throttle_forget_group(&group);
 	hms_config_delete(hms_relset()->group_rel, find_row(group.group_id));
 	hms_effects_wake_all(0, group.incarnation);
 	return true;

@@ -20,6 +20,7 @@ typedef struct HmsGroupOptions
 	int32		nbackoff;
 	int64		backoff_us[HMS_MAX_BACKOFF];
 	int64		dead_letter_retention_us;
+	const char *error_stream;	/* NULL = none */
 } HmsGroupOptions;
 
 /*
@@ -34,6 +35,18 @@ extern bool hms_group_create(const char *stream_name, const HmsGroupOptions *opt
  * Raises HMS_ERRCODE_UNKNOWN_STREAM or _GROUP, 42501 without 'consume' on the stream, 22023 naming the key.
  */
 extern void hms_group_alter(const char *stream_name, const char *name, Jsonb *config);
+
+/* What HotMesh's configurations say about a group; 0 (default_wait_us: -1) leaves an option alone. */
+typedef struct HmsGroupTuning
+{
+	int64		ack_wait_us;
+	int32		max_deliver;
+	int32		default_batch;
+	int64		default_wait_us;
+} HmsGroupTuning;
+
+/* Change them.  Raises 42501 without 'consume' on the stream. */
+extern void hms_group_tune(const HmsStream *stream, const HmsGroup *group, const HmsGroupTuning *tuning);
 
 /*
  * Drop a group; false when the stream has none of that name.  Raises

@@ -192,6 +192,7 @@ refresh_leaf(const HmsLogView *view, HmsLeaf *leaf)
 		return;
 	leaf->order_idx = leaves->leaves[i].order_idx;
 	leaf->xid_idx = leaves->leaves[i].xid_idx;
+	leaf->key_idx = leaves->leaves[i].key_idx;
 }
 
 Relation

@@ -51,6 +51,7 @@ typedef struct HmsMessage
 	/* the delivery's side */
 	int64		token;
 	int32		attempts;
+	int32		retries;
 	TimestampTz first_delivered_at;
 	TimestampTz delivered_at;
 	TimestampTz lease_until;	/* DT_NOEND = no lease */

@@ -28,6 +28,7 @@
 #include "core/delivery.h"
 #include "core/log_admin.h"
 #include "core/log_merge.h"
+#include "core/log_trim.h"
 #include "shmem/effects.h"
 #include "storage/relset.h"
 #include "storage/write.h"
@@ -334,4 +335,35 @@ hms_log_delete(const HmsStream *stream, int64 *ids, int nids, bool only_settled)
 	if (deleted > 0)
 		hms_effects_count_stream(stream->stream_id, HMS_STREAM_DELETED, deleted);
 	return deleted;
+}
+
+struct HmsSettledView
+{
+	DeleteState state;
+};
+
+HmsSettledView *
+hms_settled_view(const HmsStream *stream, Snapshot snapshot)
+{
+	HmsSettledView *view = palloc0(sizeof(HmsSettledView));
+
+	view->state.stream = stream;
+	view->state.snapshot = snapshot;
+	open_groups(&view->state, true);
+	return view;
+}
+
+bool
+hms_settled(HmsSettledView *view, TupleTableSlot *slot, int64 id)
+{
+	return is_settled(&view->state, slot, id);
+}
+
+void
+hms_settled_view_end(HmsSettledView *view)
+{
+	for (int i = 0; i < view->state.ngroups; i++)
+		hms_scan_end(&view->state.groups[i].scan);
+	table_close(view->state.deliveries, NoLock);
+	pfree(view);
 }

@@ -39,4 +39,23 @@ extern void hms_log_query(const HmsStream *stream, const HmsLogQuery *query, Sna
  */
 extern int	hms_log_delete(const HmsStream *stream, int64 *ids, int nids, bool only_settled);
 
+typedef struct HmsTrim
+{
+	int64		max_len;		/* keep the newest so many; -1 = no limit */
+	int64		before_id;		/* trim ids below; 0 = none */
+	TimestampTz before;			/* trim what was published before */
+	bool		only_settled;	/* leave what some group has not done with */
+	bool		count_live;		/* max_len and the result count only what some
+								 * group has not done with */
+} HmsTrim;
+
+/* Delete the oldest messages of a stream, with their deliveries; returns how many. */
+extern int64 hms_log_trim(const HmsStream *stream, const HmsTrim *trim);
+
+/* Delete the messages of a stream that have a key, but for the newest 'keep'; returns how many. */
+extern int64 hms_log_purge_key(const HmsStream *stream, const char *key, int keep);
+
+/* Delete all messages of a stream but for the newest 'keep'; returns how many. */
+extern int64 hms_log_purge(const HmsStream *stream, int keep);
+
 #endif							/* HMS_CORE_LOG_ADMIN_H */

@@ -28,6 +28,7 @@
 #include "core/monitor.h"
 #include "core/privilege.h"
 #include "core/rows.h"
+#include "core/throttle.h"
 #include "shmem/counters.h"
 #include "storage/config.h"
 #include "storage/relset.h"
@@ -189,7 +190,8 @@ note_consumer(HTAB *consumers, const char *name, TimestampTz seen, TimestampTz a
 	entry = hash_search(consumers, name, HASH_ENTER, &found);
 	if (!found)
 	{
-		entry->leased = 0;
+		memset((char *) entry + offsetof(HmsConsumerNumbers, leased), 0,
+			   sizeof(*entry) - offsetof(HmsConsumerNumbers, leased));
 		entry->last_seen = DT_NOBEGIN;
 		entry->last_active = DT_NOBEGIN;
 	}
@@ -269,6 +271,17 @@ note_leases(HTAB *consumers, const HmsGroup *group, Snapshot snapshot, Timestamp
 	table_close(rel, AccessShareLock);
 }
 
+static void
+note_registered(const HmsRegistration *registration, void *arg)
+{
+	HmsConsumerNumbers *entry = note_consumer(arg, registration->name, DT_NOBEGIN, DT_NOBEGIN);
+
+	entry->registered = true;
+	entry->role = pstrdup(registration->role);
+	entry->topic = registration->topic == NULL ? NULL : pstrdup(registration->topic);
+	entry->readonly = registration->readonly;
+}
+
 static int
 compare_consumers(const void *a, const void *b)
 {
@@ -291,6 +304,7 @@ hms_monitor_consumers(const HmsGroup *group, TimestampTz now, HmsConsumerNumbers
 	note_presence(consumers, group);
 	note_stored(consumers, group, snapshot);
 	note_leases(consumers, group, snapshot, now);
+	hms_registered_each(group->group_id, note_registered, consumers);
 	UnregisterSnapshot(snapshot);
 
 	*out = palloc(sizeof(HmsConsumerNumbers) * Max(hash_get_num_entries(consumers), 1));

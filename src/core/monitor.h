@@ -44,6 +44,7 @@ typedef struct HmsGroupNumbers
 	int64		oldest_age_us;	/* -1 = nothing is owed */
 	int64		avg_processing_us;	/* -1 = nothing was acked */
 	Jsonb	   *last_error;		/* NULL = none */
+	TimestampTz last_error_at;
 	TimestampTz created_at;
 	Jsonb	   *config;
 } HmsGroupNumbers;
@@ -54,6 +55,11 @@ typedef struct HmsConsumerNumbers
 	int64		leased;
 	TimestampTz last_seen;		/* DT_NOBEGIN = not known */
 	TimestampTz last_active;
+	const char *role;			/* the next three: NULL, NULL and false unless
+								 * registered */
+	const char *topic;
+	bool		readonly;
+	bool		registered;
 } HmsConsumerNumbers;
 
 /* True when the caller may see the numbers of a stream. */

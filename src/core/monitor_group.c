@@ -85,6 +85,7 @@ note_error(GroupReader *reader, HmsGroupNumbers *out, TupleTableSlot *slot,
 		pfree(out->last_error);
 	out->last_error = DatumGetJsonbPCopy(error);
 	reader->error_at = at;
+	out->last_error_at = at;
 }
 
 static void

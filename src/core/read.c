@@ -35,6 +35,7 @@
 #include "core/delivery.h"
 #include "core/privilege.h"
 #include "core/read.h"
+#include "core/throttle.h"
 #include "core/xid.h"
 #include "debug/debug_point.h"
 #include "guc.h"
@@ -116,6 +117,7 @@ write_leases(Attempt *at, HmsAdvance *adv)
 			hms_delivery_add(batch, &delivery);
 		}
 		message->attempts = 1;
+		message->retries = 0;
 		message->first_delivered_at = at->now;
 		message->delivered_at = at->now;
 		hms_messages_add(at->out, message);
@@ -448,6 +450,10 @@ hms_read_once(const HmsReadRequest *request, HmsMessages *out)
 	hms_stream_by_name(request->stream, &at.stream);
 	hms_privilege_check(HMS_PRIV_CONSUME, at.stream.stream_id, at.stream.name);
 	hms_group_by_name(&at.stream, request->group, &at.group);
+	out->held_until = request->throttled ?
+		hms_throttle_until(&at.group, request->consumer) : DT_NOBEGIN;
+	if (out->held_until > HMS_NOW())
+		return;
 	(void) hms_xid_offset();
 	at.slot = hms_group_slot(hms_relset()->delivery_rel, at.group.incarnation);
 	at.now = HMS_NOW();

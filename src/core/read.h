@@ -23,6 +23,7 @@ typedef struct HmsReadRequest
 	bool		no_ack;
 	bool		short_path;		/* a bare autocommit read: may hold the cursor
 								 * until commit */
+	bool		throttled;		/* obey throttles and registrations */
 	bool		fair;			/* lower priorities get a share */
 	bool		acks;			/* ... whose statement also acks: flush after
 								 * the locks */
@@ -35,6 +36,8 @@ typedef struct HmsMessages
 	int			n;
 	int			capacity;
 	int64		bytes;
+	TimestampTz held_until;		/* nothing was looked for: a throttle forbids
+								 * it until then */
 } HmsMessages;
 
 extern void hms_messages_add(HmsMessages *messages, const HmsMessage *message);

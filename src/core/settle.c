@@ -21,6 +21,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
 #include "core/dead_letter.h"
@@ -177,16 +178,18 @@ nack_row(Settling *s, HmsDelivery *delivery)
 	if (how->error != NULL)
 		delivery->last_error = how->error;
 	hms_effects_count_group(s->group->group_id, HMS_GROUP_NACKED, 1);
-	if (how->count_attempt && hms_delivery_exhausted(s->group, delivery))
+	if (how->retry)
+		delivery->retries++;
+	else if (how->count_attempt && hms_delivery_exhausted(s->group, delivery))
 	{
-		bury(s, delivery, "max_deliver");
+		bury(s, delivery, HMS_REASON_MAX_DELIVER);
 		return;
 	}
 	if (how->delay_us >= 0)
 		due_at += how->delay_us;
 	else
 		due_at += hms_group_backoff_us(s->group, delivery->attempts);
-	if (!how->count_attempt)
+	if (!how->count_attempt && !how->retry)
 		delivery->attempts = Max(delivery->attempts - 1, 0);
 	release(delivery, due_at);
 	rewrite(s, delivery);
@@ -202,8 +205,7 @@ extend_row(Settling *s, HmsDelivery *delivery)
 	else
 	{
 		delivery->lease_until = s->now + lease_us;
-		delivery->due_at = hms_delivery_due_after(s->group, delivery->attempts,
-												  delivery->lease_until);
+		delivery->due_at = hms_delivery_due_after(s->group, delivery);
 	}
 	rewrite(s, delivery);
 }
@@ -379,4 +381,66 @@ hms_settle(const HmsStream *stream, const HmsGroup *group,
 		CommandCounterIncrement();
 	pfree(sorted);
 	return settled;
+}
+
+/* The delivery that a receipt addresses, copied but for its pointers; false when there is none. */
+static bool
+find_delivery(Settling *s, const HmsReceipt *receipt, HmsDelivery *delivery, HmsScan *scan)
+{
+	bool		open = false;
+
+	s->rel = table_open(hms_relset()->delivery_rel, AccessShareLock);
+	s->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan_run(s, scan, &open, receipt->id, receipt->id);
+	if (!hms_scan_next(scan, ForwardScanDirection))
+		return false;
+	hms_delivery_read(scan->slot, delivery);
+	return receipt_fits(receipt, delivery);
+}
+
+static void
+end_finding(Settling *s, HmsScan *scan)
+{
+	hms_scan_end(scan);
+	UnregisterSnapshot(s->snapshot);
+	table_close(s->rel, AccessShareLock);
+}
+
+bool
+hms_settle_peek(const HmsStream *stream, const HmsGroup *group, const HmsReceipt *receipt,
+				HmsMessage *message)
+{
+	Settling	s = {.stream = stream,.group = group};
+	HmsDelivery delivery;
+	HmsLogView	view;
+	HmsScan		scan;
+	bool		found = find_delivery(&s, receipt, &delivery, &scan);
+
+	if (found)
+	{
+		hms_log_view(&view, stream->log_relid, stream->namespace_id, receipt->id - 1, receipt->id);
+		found = hms_log_fetch(stream, &view, s.snapshot, delivery.priority, delivery.id, message);
+		hms_log_release(&view);
+	}
+	if (found)
+	{
+		message->attempts = delivery.attempts;
+		message->retries = delivery.retries;
+	}
+	end_finding(&s, &scan);
+	return found;
+}
+
+bool
+hms_held_by(const HmsGroup *group, const HmsReceipt *receipt, const char *consumer)
+{
+	Settling	s = {.group = group};
+	HmsDelivery delivery;
+	HmsScan		scan;
+	bool		held = find_delivery(&s, receipt, &delivery, &scan) && delivery.has_token &&
+	delivery.consumer != NULL &&
+	strcmp(text_to_cstring((text *) delivery.consumer), consumer) == 0;
+
+	end_finding(&s, &scan);
+	return held;
 }

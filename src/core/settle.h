@@ -41,6 +41,8 @@ typedef struct HmsSettle
 								 * new lease, -1 = the group's */
 	struct varlena *error;		/* nack: jsonb or NULL */
 	bool		count_attempt;	/* nack */
+	bool		retry;			/* nack: it is one after an error answer,
+								 * which no number of deliveries limits */
 	const char *reason;			/* reject */
 } HmsSettle;
 
@@ -48,6 +50,16 @@ typedef struct HmsSettle
 extern int	hms_settle(const HmsStream *stream, const HmsGroup *group,
 					   const HmsReceipt *receipts, int nreceipts,
 					   const HmsSettle *how, TimestampTz now);
+
+/*
+ * The message of a delivery, with its retries and attempts; false when the receipt would settle nothing
+ * or the message is gone.
+ */
+extern bool hms_settle_peek(const HmsStream *stream, const HmsGroup *group,
+							const HmsReceipt *receipt, HmsMessage *message);
+
+/* True when the delivery that a bare id addresses is leased to this consumer. */
+extern bool hms_held_by(const HmsGroup *group, const HmsReceipt *receipt, const char *consumer);
 
 /*
  * Take over hand-outs that are at least min_idle_us old, by ids (nids = -1: any) above

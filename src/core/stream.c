@@ -25,6 +25,7 @@
 #include "core/namespace.h"
 #include "core/rows.h"
 #include "core/stream.h"
+#include "core/throttle.h"
 #include "debug/debug_point.h"
 #include "shmem/counters.h"
 #include "shmem/effects.h"
@@ -246,7 +247,10 @@ delete_groups(int32 stream_id)
 	ScanKeyData key;
 
 	for (int i = 0; i < ngroups; i++)
+	{
 		hms_counters_forget_group(MyDatabaseId, groups[i].group_id);
+		hms_throttle_forget_group(&groups[i]);
+	}
 	hms_key_int4(&key, 1, BTEqualStrategyNumber, stream_id);
 	(void) hms_config_delete_all(rels->group_rel, rels->group_name_key, 1, &key);
 }

@@ -208,6 +208,13 @@ read_group(HeapTuple tuple, TupleDesc desc, void *arg)
 	out->dead_letter_retention_us =
 		interval_attr_us(tuple, desc, HMS_GROUP_COL_DEAD_LETTER_RETENTION);
 
+	value = hms_config_attr(tuple, desc, HMS_GROUP_COL_ERROR_STREAM, &isnull);
+	if (!isnull)
+		copy_name(out->error_stream, value);
+	value = hms_config_attr(tuple, desc, HMS_GROUP_COL_DEFAULT_BATCH, &isnull);
+	out->default_batch = isnull ? 1 : DatumGetInt32(value);
+	value = hms_config_attr(tuple, desc, HMS_GROUP_COL_DEFAULT_WAIT, &isnull);
+	out->default_wait_us = isnull ? 0 : hms_duration_us(DatumGetIntervalP(value));
 	value = hms_config_attr(tuple, desc, HMS_GROUP_COL_MAX_DELIVER, &isnull);
 	out->max_deliver = isnull ? 0 : DatumGetInt32(value);
 	value = hms_config_attr(tuple, desc, HMS_GROUP_COL_BACKOFF, &isnull);

@@ -55,6 +55,9 @@ typedef struct HmsGroup
 	int64		backoff_us[HMS_MAX_BACKOFF];
 	int64		dead_letter_retention_us;
 	HmsDeliverPolicy deliver_policy;
+	char		error_stream[HMS_MAX_NAME_BYTES + 1];	/* "" = none */
+	int32		default_batch;	/* of hotmesh_consume() */
+	int64		default_wait_us;
 	char		name[HMS_MAX_NAME_BYTES + 1];
 } HmsGroup;
 

@@ -380,3 +380,13 @@ hms_stream_data_priority(HmsStreamDataType type)
 	}
 	return 0;
 }
+
+void
+hms_retry_policy_parse(const char *json, int len, const char *path, HmsRetryPolicy *out)
+{
+	HmsJsonPlace place = {.name = path};
+	HmsStreamData message = {0};
+
+	read_retry_policy(&place, hms_json_span(json, len), &message);
+	*out = message.retry_policy;
+}

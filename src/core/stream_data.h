@@ -108,6 +108,10 @@ extern void hms_stream_data_parse(const char *json, int len, const char *path,
 extern void hms_stream_data_parse_lenient(const char *json, int len, const char *path,
 										  HmsStreamData *out);
 
+/* A retry policy as it stands in _streamRetryConfig; raises 22023 naming the path. */
+extern void hms_retry_policy_parse(const char *json, int len, const char *path,
+								   HmsRetryPolicy *out);
+
 /* How often policies.retry lets a message that failed with 'code' be tried again; 0 without an entry. */
 extern int	hms_stream_data_max_retries(const HmsStreamData *message, int code);
 

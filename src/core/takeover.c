@@ -112,7 +112,7 @@ claim_row(Takeover *t, TupleTableSlot *seen)
 	if (hms_delivery_exhausted(t->group, &delivery))
 	{
 		hms_bury_locked(t->group, t->writer.rel, &t->locked->tts_tid, t->snapshot,
-						&delivery, &message, "max_deliver", t->now);
+						&delivery, &message, HMS_REASON_MAX_DELIVER, t->now);
 		return;
 	}
 
@@ -124,6 +124,7 @@ claim_row(Takeover *t, TupleTableSlot *seen)
 	message.token = delivery.token;
 	message.lease_until = delivery.lease_until;
 	message.attempts = delivery.attempts;
+	message.retries = delivery.retries;
 	message.first_delivered_at = delivery.first_delivered_at;
 	message.delivered_at = delivery.delivered_at;
 	hms_messages_add(t->out, &message);
@@ -214,6 +215,7 @@ hms_list_pending(const HmsStream *stream, const HmsGroup *group, const char *con
 		message.token = delivery.token;
 		message.lease_until = delivery.lease_until;
 		message.attempts = delivery.attempts;
+		message.retries = delivery.retries;
 		message.first_delivered_at = delivery.first_delivered_at;
 		message.delivered_at = delivery.delivered_at;
 		hms_messages_add(out, &message);

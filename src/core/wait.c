@@ -24,6 +24,7 @@
 #include "core/privilege.h"
 #include "core/read.h"
 #include "core/tasks_core.h"
+#include "core/throttle.h"
 #include "debug/debug_point.h"
 #include "shmem/wakeup.h"
 #include "storage/partman.h"
@@ -38,9 +39,17 @@ typedef struct Sleeper
 	HmsWaiter  *waiter;			/* NULL when the table is full: it polls */
 	const HmsGroup *group;
 	TimestampTz deadline;
+	TimestampTz held_until;		/* a throttle holds us: not in the group's
+								 * queue; DT_NOBEGIN = none does */
 	TimestampTz due;			/* nearest due time of the group, for its
 								 * first waiter */
 } Sleeper;
+
+static bool
+is_held(const Sleeper *sleeper)
+{
+	return !TIMESTAMP_IS_NOBEGIN(sleeper->held_until);
+}
 
 /* How long to sleep; the first waiter of a group watches the clock for all. */
 static long
@@ -50,6 +59,9 @@ sleep_ms(Sleeper *sleeper)
 
 	if (sleeper->waiter == NULL)
 		return Min(ms, NO_SLOT_POLL_MS);
+	if (is_held(sleeper))
+		return TIMESTAMP_IS_NOEND(sleeper->held_until) ? ms :
+			Min(ms, hms_ms_until(sleeper->held_until));
 	if (hms_wait_is_first(sleeper->waiter))
 	{
 		if (hms_wait_take_timer(sleeper->waiter))
@@ -71,7 +83,8 @@ sleep_ms(Sleeper *sleeper)
 static void
 sleep_until_reason(Sleeper *sleeper)
 {
-	bool		was_first = sleeper->waiter != NULL && hms_wait_is_first(sleeper->waiter);
+	bool		was_first = sleeper->waiter != NULL && !is_held(sleeper) &&
+	hms_wait_is_first(sleeper->waiter);
 
 	/*
 	 * The look before may have changed what is due next.  The timer is unset
@@ -96,7 +109,7 @@ sleep_until_reason(Sleeper *sleeper)
 		if ((rc & WL_TIMEOUT) != 0 || sleeper->waiter == NULL ||
 			hms_wait_take_signal(sleeper->waiter))
 			return;
-		if (!was_first && hms_wait_is_first(sleeper->waiter))
+		if (!was_first && !is_held(sleeper) && hms_wait_is_first(sleeper->waiter))
 			return;
 	}
 }
@@ -117,6 +130,26 @@ read_again(const HmsReadRequest *request, HmsMessages *out)
 }
 
 /*
+ * Enter the queue that fits what the last look said; true when it is another one than
+ * before, so that a look is due.  A signal that we had taken goes to the next in the old queue.
+ */
+static bool
+change_queue(Sleeper *sleeper, const HmsMessages *out)
+{
+	bool		was_held = is_held(sleeper);
+	bool		hold = out->held_until > HMS_NOW();
+
+	sleeper->held_until = hold ? out->held_until : DT_NOBEGIN;
+	if (hold == was_held)
+		return false;
+	if (sleeper->waiter != NULL)
+		hms_wait_leave(sleeper->waiter, false);
+	sleeper->waiter = hold ? hms_wait_enter(0, HMS_HELD_READERS) :
+		hms_wait_enter(sleeper->stream->stream_id, sleeper->group->incarnation);
+	return true;
+}
+
+/*
  * Read, and sleep while there is nothing, until the deadline.  The waiter is entered before the
  * look, so that a commit between look and sleep finds it.
  */
@@ -125,7 +158,7 @@ read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *o
 {
 	HmsStream	stream;
 	HmsGroup	group;
-	Sleeper		sleeper = {.stream = &stream,.group = &group,.deadline = deadline};
+	Sleeper		sleeper = {.stream = &stream,.group = &group,.deadline = deadline,.held_until = DT_NOBEGIN};
 	int64		incarnation;
 
 	hms_stream_by_name(request->stream, &stream);
@@ -137,6 +170,8 @@ read_waiting(const HmsReadRequest *request, TimestampTz deadline, HmsMessages *o
 		read_again(request, out);
 		if (out->n > 0 || hms_ms_until(deadline) <= 0)
 			break;
+		if (change_queue(&sleeper, out))
+			continue;
 		sleep_until_reason(&sleeper);
 
 		/*
@@ -194,7 +229,7 @@ hms_wait_for_work(const char *stream_name, const char *group_name, int64 timeout
 {
 	HmsStream	stream;
 	HmsGroup	group;
-	Sleeper		sleeper = {.stream = &stream,.group = &group};
+	Sleeper		sleeper = {.stream = &stream,.group = &group,.held_until = DT_NOBEGIN};
 	bool		found;
 
 	sleeper.deadline = GetCurrentTimestamp() + timeout_us;

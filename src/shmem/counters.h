@@ -69,6 +69,9 @@ extern void hms_presence_note(int32 group_id, const char *consumer, TimestampTz 
 /* Forget one consumer, or all of a group (consumer = NULL). */
 extern void hms_presence_forget(int32 group_id, const char *consumer);
 
+/* When a consumer was handed messages last; DT_NOBEGIN if not known. */
+extern TimestampTz hms_presence_last_active(int32 group_id, const char *consumer);
+
 /* Copy the entries of the current database seen since 'since' into a palloc'd array. */
 extern int	hms_presence_list(TimestampTz since, HmsPresence **out);
 

@@ -120,6 +120,26 @@ hms_presence_note(int32 group_id, const char *consumer, TimestampTz now, bool ac
 }
 
 /*
+ * hms_presence_last_active
+ *		When a consumer of the current database was handed messages last.
+ */
+TimestampTz
+hms_presence_last_active(int32 group_id, const char *consumer)
+{
+	TimestampTz last_active = DT_NOBEGIN;
+	PresenceKey key;
+	PresenceEntry *entry;
+
+	fill_key(&key, group_id, consumer);
+	hms_table_lock(consumers, LW_SHARED);
+	entry = hms_table_find(consumers, &key);
+	if (entry != NULL)
+		last_active = (TimestampTz) pg_atomic_read_u64(&entry->last_active);
+	hms_table_unlock(consumers);
+	return last_active;
+}
+
+/*
  * hms_presence_forget
  *		Forget one consumer of a group, or all (consumer = NULL).
  */

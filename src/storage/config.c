@@ -42,6 +42,8 @@ static Oid	watched_namespace = InvalidOid;
 static Oid	watched_stream = InvalidOid;
 static Oid	watched_group = InvalidOid;
 static Oid	watched_privilege = InvalidOid;
+static Oid	watched_throttle = InvalidOid;
+static Oid	watched_registered = InvalidOid;
 
 static uint64 generation = 1;
 static bool callback_registered = false;
@@ -70,7 +72,8 @@ static void
 config_invalidated(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == watched_stream || relid == watched_group ||
-		relid == watched_namespace || relid == watched_privilege)
+		relid == watched_namespace || relid == watched_privilege ||
+		relid == watched_throttle || relid == watched_registered)
 		generation++;
 }
 
@@ -100,6 +103,8 @@ hms_config_generation(void)
 		watched_stream = rels->stream_rel;
 		watched_group = rels->group_rel;
 		watched_privilege = rels->privilege_rel;
+		watched_throttle = rels->throttle_rel;
+		watched_registered = rels->registered_rel;
 		generation++;
 	}
 	return generation;

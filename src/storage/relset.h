@@ -29,6 +29,10 @@ typedef struct HmsRelset
 	Oid			group_name_key;
 	Oid			privilege_rel;
 	Oid			privilege_pkey;
+	Oid			throttle_rel;
+	Oid			throttle_pkey;
+	Oid			registered_rel;
+	Oid			registered_pkey;
 	/* state */
 	Oid			cursor_rel;
 	Oid			cursor_idx;

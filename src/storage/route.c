@@ -65,9 +65,10 @@ enum
 	SEALED_MAX_ID
 };
 
-/* Columns of the two indexes: attribute numbers of hotmesh_stream.log_row. */
+/* Columns of the three indexes: attribute numbers of hotmesh_stream.log_row. */
 static const AttrNumber order_columns[] = {1, 2, 3};
 static const AttrNumber xid_columns[] = {4, 1, 3};
+static const AttrNumber key_columns[] = {8, 1, 3};
 
 static HTAB *entries = NULL;
 static LogEntry *last_entry = NULL;
@@ -161,7 +162,7 @@ index_has_columns(Form_pg_index index, const AttrNumber *columns)
 	return true;
 }
 
-/* Find the two indexes of a leaf in pg_index, without locking the leaf. */
+/* Find the three indexes of a leaf in pg_index, without locking the leaf. */
 static void
 find_indexes(HmsLeaf *leaf)
 {
@@ -172,6 +173,7 @@ find_indexes(HmsLeaf *leaf)
 
 	leaf->order_idx = InvalidOid;
 	leaf->xid_idx = InvalidOid;
+	leaf->key_idx = InvalidOid;
 
 	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(leaf->relid));
@@ -180,9 +182,16 @@ find_indexes(HmsLeaf *leaf)
 	{
 		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
 
-		if (!index->indisvalid || !index->indislive ||
-			!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+		if (!index->indisvalid || !index->indislive)
 			continue;
+
+		/* What other predicate an index has, publish refuses (write.c). */
+		if (!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+		{
+			if (index_has_columns(index, key_columns))
+				leaf->key_idx = index->indexrelid;
+			continue;
+		}
 		if (index_has_columns(index, order_columns))
 			leaf->order_idx = index->indexrelid;
 		else if (index_has_columns(index, xid_columns))
@@ -195,14 +204,14 @@ find_indexes(HmsLeaf *leaf)
 static void
 require_indexes(const HmsLeaf *leaf)
 {
-	if (OidIsValid(leaf->order_idx) && OidIsValid(leaf->xid_idx))
+	if (OidIsValid(leaf->order_idx) && OidIsValid(leaf->xid_idx) && OidIsValid(leaf->key_idx))
 		return;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("log partition \"%s\" has no usable indexes",
 					get_rel_name(leaf->relid)),
-			 errhint("Create valid indexes on (stream_id, priority, id) and on (xid, stream_id, id).")));
+			 errhint("Create valid indexes on (stream_id, priority, id), on (xid, stream_id, id) and on (key, stream_id, id) where key is not null.")));
 }
 
 /* Bound 'i' of a partitioned table as a time. */

@@ -15,6 +15,7 @@ typedef struct HmsLeaf
 	Oid			relid;
 	Oid			order_idx;		/* (stream_id, priority, id) */
 	Oid			xid_idx;		/* (xid, stream_id, id) */
+	Oid			key_idx;		/* (key, stream_id, id) where key is not null */
 	TimestampTz lower;			/* DT_NOBEGIN for the default partition */
 	TimestampTz upper;			/* DT_NOEND for the default partition */
 	bool		is_default;
