@@ -105,6 +105,16 @@ as 'MODULE_PATHNAME', 'hms_sql_hotmesh_create_group';
 comment on function hotmesh_stream.hotmesh_create_group(text, text) is
 'creates the stream and group if they do not exist: everything published is delivered, leases last 30 s, three reclaims (4 deliveries) are allowed, after which an error response with code 999 goes to the engine''s stream; returns true. Errors: 22004, 22023, 42501';
 
+create function hotmesh_stream.hotmesh_drop_group(
+    stream         text,
+    consumer_group text
+)
+returns boolean
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'hms_sql_hotmesh_drop_group';
+comment on function hotmesh_stream.hotmesh_drop_group(text, text) is
+'drops a group, and the stream''s messages when it was the last one, so that a group that is created again does not get them; returns false when there was none. Errors: 22004, 22023, 42501 without consume, and manage for the messages';
+
 create function hotmesh_stream.hotmesh_drop_stream(stream text)
 returns boolean
 language c volatile parallel unsafe

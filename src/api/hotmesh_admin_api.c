@@ -32,6 +32,7 @@
 #include "debug/debug_point.h"
 
 PG_FUNCTION_INFO_V1(hms_sql_hotmesh_create_group);
+PG_FUNCTION_INFO_V1(hms_sql_hotmesh_drop_group);
 PG_FUNCTION_INFO_V1(hms_sql_hotmesh_drop_stream);
 PG_FUNCTION_INFO_V1(hms_sql_hotmesh_stats);
 PG_FUNCTION_INFO_V1(hms_sql_hotmesh_depth);
@@ -55,6 +56,26 @@ hms_sql_hotmesh_create_group(PG_FUNCTION_ARGS)
 	hms_require_writable("hotmesh_create_group()");
 	hms_hotmesh_stream(name, &stream);
 	hms_hotmesh_group(&stream, group_name, &group);
+	PG_RETURN_BOOL(true);
+}
+
+/* hotmesh_drop_group(stream, consumer_group): the messages of the last group go with it */
+Datum
+hms_sql_hotmesh_drop_group(PG_FUNCTION_ARGS)
+{
+	const char *name = hms_arg_name(fcinfo, 0, "stream");
+	const char *group_name = hms_arg_name(fcinfo, 1, "consumer_group");
+	HmsStream	stream;
+	HmsGroup   *groups;
+
+	hms_require_writable("hotmesh_drop_group()");
+	if (!hms_stream_find(name, &stream) || !hms_group_drop(name, group_name))
+		PG_RETURN_BOOL(false);
+	if (hms_list_groups(stream.stream_id, &groups) == 0)
+	{
+		hms_privilege_check(HMS_PRIV_MANAGE, stream.stream_id, stream.name);
+		(void) hms_log_purge(&stream, 0);
+	}
 	PG_RETURN_BOOL(true);
 }
 

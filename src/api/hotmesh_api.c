@@ -276,6 +276,7 @@ hms_sql_hotmesh_complete(PG_FUNCTION_ARGS)
 	HmsStream	stream;
 	HmsStream	to;
 	HmsGroup	group;
+	HmsGroup	to_group;
 	HmsOutcome	outcome;
 	text	   *response;
 	int64		id = 0;
@@ -287,6 +288,7 @@ hms_sql_hotmesh_complete(PG_FUNCTION_ARGS)
 	hms_publish_options_parse(hms_arg_json_or_null(fcinfo, 5), &options);
 	resolve(fcinfo, "hotmesh_complete()", &stream, &group);
 	hms_hotmesh_stream(to_name, &to);
+	hms_hotmesh_group(&to, hms_hotmesh_default_group(to_name), &to_group);
 	hms_privilege_check(HMS_PRIV_PUBLISH, to.stream_id, to.name);
 
 	outcome = hms_hotmesh_complete(&stream, &group, &receipt, &to, response, &options, HMS_NOW(), &id);

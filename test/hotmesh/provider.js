@@ -93,7 +93,7 @@ class HotMeshStreamProvider extends StreamService {
   }
 
   async deleteConsumerGroup(stream, group) {
-    await this.value('select hotmesh_stream.drop_group($1, $2) as value', [stream, group]);
+    await this.value('select hotmesh_stream.hotmesh_drop_group($1, $2) as value', [stream, group]);
     return true;
   }
 

@@ -159,6 +159,10 @@ select data::json -> 'metadata' ->> 'guid' from hotmesh_consume('hmsh:app:x:tr',
 select hotmesh_trim('hmsh:app:x:tr', '{"maxAge": 3600000}'), hotmesh_trim('hmsh:app:x:none', '{"maxLen": 1}');
 select hotmesh_trim('hmsh:app:x:tr', '{}');
 
+-- a group that is dropped takes its messages along
+select hotmesh_drop_group('hmsh:app:x:tr', 'WORKER'), hotmesh_drop_group('hmsh:app:x:tr', 'WORKER'), hotmesh_drop_group('hmsh:app:x:none', 'WORKER');
+select count(*) from hotmesh_consume('hmsh:app:x:tr', 'WORKER', 'c');
+
 -- configure: done, or refused by name
 select hotmesh_configure(:w, 'WORKER', '{"provider": "postgres", "namespace": "hmsh", "appId": "app", "maxRetries": 2, "batchSize": 5, "timeout": 10000, "redis": {"blockingTimeout": 0}, "nats": {"jetstream": true, "durableName": "WORKER", "deliverPolicy": "all", "ackWait": 10000}, "sqs": {"visibilityTimeout": 10, "waitTimeSeconds": 0}, "postgres": {"partitionInterval": "daily"}}');
 select max_deliver, ack_wait, default_batch, default_wait from consumer_group join stream using (stream_id) where stream.name = :w;
