@@ -25,5 +25,25 @@ END
 sql=("$PSQL" -XAtq -v ON_ERROR_STOP=1)
 "${sql[@]}" -c 'set client_min_messages = warning; create extension hotmesh_stream cascade' -f bench/setup.sql
 echo "PostgreSQL $("${sql[@]}" -c 'show server_version'), $(nproc) processors, $(date +%F)"
-DRIVE=$HMS_WORK/drive SERVER_PID=$(head -n 1 "$server_data/postmaster.pid") bench/measure.pl "$@" &
-wait $!
+
+# The section hotmesh runs on node, all others in measure.pl.
+options=()
+sections=()
+hotmesh=false
+for argument; do
+	case $argument in
+		--*) options+=("$argument") ;;
+		hotmesh) hotmesh=true ;;
+		*) sections+=("$argument") ;;
+	esac
+done
+if [ ${#sections[@]} -gt 0 ] || ! $hotmesh; then
+	DRIVE=$HMS_WORK/drive SERVER_PID=$(head -n 1 "$server_data/postmaster.pid") \
+		bench/measure.pl "${options[@]}" "${sections[@]}" &
+	wait $!
+fi
+if $hotmesh || [ ${#sections[@]} -eq 0 ]; then
+	npm ci --prefix test/hotmesh --cache "$HMS_CACHE/npm" --prefer-offline --no-audit --no-fund >/dev/null
+	node --no-deprecation bench/hotmesh.js "${options[@]}" &
+	wait $!
+fi
